@@ -18,12 +18,12 @@ from tests.refusals import raises_hearts_error
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_every_card_is_drawn_twice_and_its_ink_is_the_pages() -> None:
+def test_every_card_is_drawn_in_the_ink_of_the_page() -> None:
     sprite = ET.fromstring(assets.sprite())
     symbols = {s.get("id"): s for s in sprite.iter(f"{SVG}symbol")}
     courts = {card for card in ALL_CARDS if card[0] in "JQK"}
     parts = {*(f"court-{card}" for card in courts), *(f"pip-{suit}" for suit in "CDSH")}
-    assert set(symbols) == {"back", *ALL_CARDS, *(f"large-{card}" for card in ALL_CARDS), *parts}
+    assert set(symbols) == {"back", *ALL_CARDS, *parts}
     for card in ALL_CARDS:
         pictures = [use.get("href") for use in symbols[card].iter(f"{SVG}use")]
         assert pictures == [f"#court-{card}"] * (card in courts)
@@ -32,11 +32,10 @@ def test_every_card_is_drawn_twice_and_its_ink_is_the_pages() -> None:
     assert {use.get("href") for use in sprite.iter(f"{SVG}use")} <= {f"#{name}" for name in named}
     assert len(assets.sprite()) < 400_000
     for card in ALL_CARDS:
-        for name in (card, f"large-{card}"):
-            inks = {path.get("fill") for path in symbols[name].iter(f"{SVG}path")}
-            assert inks - {"none"} == {"currentColor"}
-            rank = "10" if card[0] == "T" else card[0]
-            assert rank in {text.text for text in symbols[name].iter(f"{SVG}text")}
+        inks = {path.get("fill") for path in symbols[card].iter(f"{SVG}path")}
+        assert inks - {"none"} == {"currentColor"}
+        rank = "10" if card[0] == "T" else card[0]
+        assert rank in {text.text for text in symbols[card].iter(f"{SVG}text")}
 
 
 def test_modules_inlined_bring_all_that_they_import(tmp_path, monkeypatch) -> None:

@@ -294,23 +294,6 @@ def card_face(
     return Group("card", card, tuple(items))
 
 
-def large_face(card: str, w: float, ink: str) -> Group:
-    """Return an open card in large print: a rank and suit that fill what a fan shows of it."""
-    h, wide = w * HEIGHT, card[0] == "T"
-    rank = Text(
-        (0.31 if wide else 0.27) * w,
-        0.47 * w,
-        rank_text(card),
-        (0.42 if wide else 0.58) * w,
-        ink,
-        anchor="middle",
-        bold=True,
-    )
-    near = suit_path(card[1], 0.27 * w, 0.74 * w, 0.38 * w, ink)
-    far = suit_path(card[1], 0.71 * w, h - 0.30 * w, -0.44 * w, ink)
-    return Group("card", card, (*_blank(w, PAPER, EDGE), rank, near, far))
-
-
 @lru_cache(maxsize=64)
 def card_back(w: float) -> Group:
     """Return a closed card, `w` wide; its upper left corner is the origin."""

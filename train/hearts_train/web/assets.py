@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 import re
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from typing import Any
 
 from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
-from hearts_env.render.shapes import HEIGHT, Group, card_back, card_face, large_face
+from hearts_env.render.shapes import HEIGHT, Group, card_back, card_face
 from hearts_env.render.svg import svg_lines
 from hearts_env.support.files import write_whole
 
@@ -55,17 +54,14 @@ def script_digests(page: bytes) -> list[str]:
 def sprite() -> str:
     """Return all cards as one SVG document of symbols.
 
-    ``QS`` is a face, ``large-QS`` the same in large print, ``back`` a closed card. The ink is
-    ``currentColor``, so that the page chooses the colours of the suits. ``court-QS`` and
-    ``pip-S`` are parts of the pictures of the court cards.
+    ``QS`` is a face, ``back`` a closed card. The ink is ``currentColor``, so the page chooses the
+    colours of the suits. ``court-QS`` and ``pip-S`` are parts of the pictures of the court cards.
     """
     symbols = [_symbol("back", card_back(_WIDTH))]
     for card in ALL_CARDS:
         is_court = card[0] in "JQK"
         face = card_face(card, _WIDTH, ink="currentColor", centre=not is_court)
         symbols.append(_symbol(card, face, _COURT.format(card) if is_court else ""))
-        large = large_face(card, _WIDTH, ink="currentColor")
-        symbols.append(_symbol(f"large-{card}", large))
     _, _, courts = COURTS.read_text(encoding="utf-8").partition("-->\n")
     drawn = "\n".join(symbols)
     return f'<svg xmlns="http://www.w3.org/2000/svg" id="cards">\n{drawn}\n{courts}'
@@ -106,11 +102,6 @@ def inline_modules(entry: Sequence[str]) -> str:
     return json.dumps({"imports": dict(sorted(found.items()))})
 
 
-def inline_styles(entry: Sequence[str]) -> str:
-    """Return the text of style sheets of the page, one after the other."""
-    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in entry)
-
-
 def routes() -> list[Any]:
     """Return the route of the drawn cards; all other files are on the disk."""
     # Only a server needs starlette; a page with inlined modules does not.
@@ -127,6 +118,7 @@ def routes() -> list[Any]:
 
 # ---- the board as one file -----------------------------------------------------------------------
 STYLES = ("style.css", "board.css")
+_TITLE = "Hearts, card by card"
 _START = """import {mount} from "hearts/board.js";
 import {apply} from "hearts/settings.js";
 apply();
@@ -144,12 +136,11 @@ def write_board(documents: Sequence[dict[str, Any]], path: Path) -> None:
     write_whole(path, board_page(documents))
 
 
-def board_page(documents: Sequence[dict[str, Any]], title: str = "Hearts, card by card") -> bytes:
+def board_page(documents: Sequence[dict[str, Any]]) -> bytes:
     """Return one page with the board and these deals in it; nothing is fetched, nothing is sent.
 
     Its content policy allows its own scripts alone, and no request.
     """
-    escaped = html.escape(title)
     scripts = (
         f'<script type="importmap">{inline_modules(["board.js", "settings.js"])}</script>\n'
         f'<script type="module">{_START}</script>\n'
@@ -159,14 +150,15 @@ def board_page(documents: Sequence[dict[str, Any]], title: str = "Hearts, card b
         f"default-src 'none'; script-src data: {allowed}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
+    styles = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in STYLES)
     drawn = sprite().replace("<svg ", '<svg class="unseen" aria-hidden="true" ', 1)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f'<title>{escaped}</title>\n<style id="styles">{inline_styles(STYLES)}</style>\n</head>\n'
-        f'<body>\n<header class="offline"><h1>{escaped}</h1></header>\n'
+        f"<title>{_TITLE}</title>\n<style>{styles}</style>\n</head>\n"
+        f'<body>\n<header class="offline"><h1>{_TITLE}</h1></header>\n'
         '<main id="main" tabindex="-1">\n'
         "<p>This page needs JavaScript; it runs from the file, without a network.</p>\n</main>\n"
         '<div id="notices" role="alert"></div>\n'

@@ -1,10 +1,9 @@
 // The page of the analysis board: a deal from the address, from a text, or inside an offline file.
 
-import {loadCards} from "hearts/cards.js";
-import {button, el, loadStyle, picker} from "hearts/dom.js";
+import {button, el, picker} from "hearts/dom.js";
 import {boardAt, fromFragment} from "hearts/line.js";
 import {mount as review} from "hearts/review.js";
-import {awaited} from "hearts/server.js";
+import {asked} from "hearts/server.js";
 
 /** @typedef {{documents?: any[], title?: (text: string) => void}} Context `documents` are the deals
  *  of an offline file */
@@ -38,10 +37,9 @@ const EXAMPLE = `[Rules "two_player"]
 /**
  * @param {HTMLElement} root
  * @param {Context} [context]
- * @returns {Promise<() => void>} ends it
+ * @returns {() => void} ends it
  */
-export async function mount(root, context = {}) {
-  await Promise.all([loadCards(), loadStyle("board.css")]);
+export function mount(root, context = {}) {
   context.title?.("Analysis board");
   const board = el("div", {class: "board-page"});
   root.replaceChildren(board);
@@ -50,19 +48,19 @@ export async function mount(root, context = {}) {
 }
 
 /** Deals that are here already. @param {HTMLElement} root @param {any[]} documents */
-async function many(root, documents) {
+function many(root, documents) {
   const place = el("div");
   let end = () => {};
-  const show = async (number) => {
+  const show = (number) => {
     end();
-    end = await review(place, {document: documents[number]});
+    end = review(place, {document: documents[number]});
   };
   if (documents.length > 1) {
     root.append(picker("Deal", documents.map((deal, i) => [String(i), titleOf(deal, i)]), "0",
       (value) => show(Number(value))));
   }
   root.append(place);
-  await show(0);
+  show(0);
   return () => end();
 }
 
@@ -74,25 +72,23 @@ function titleOf(deal, i) {
 }
 
 /** A deal that the server looks at. @param {HTMLElement} root */
-async function online(root) {
+function online(root) {
   let end = () => {};
   const show = async (text, at = 0, seat = undefined) => {
     end();
-    const bar = el("progress", {max: 1, value: 0, "aria-label": "How much is done"});
     const left = new AbortController();
-    end = () => left.abort(); // so that the server works for nobody who has gone on
-    root.replaceChildren(el("p", {class: "waiting"},
-      el("span", {role: "status", text: "Looking at the deal …"}), bar));
+    end = () => left.abort(); // the server then stops its work
+    root.replaceChildren(el("p", {class: "waiting", role: "status",
+      text: "Looking at the deal …"}));
     try {
-      const document = await awaited("/api/review", {deal: text},
-        (share) => { bar.value = share; }, left.signal);
+      const document = await asked("/api/review", {deal: text}, left.signal);
       const place = el("div");
       root.replaceChildren(el("h1", {class: "unseen", text: "Analysis board"}), place, el("p", {}, button("Another deal", () => {
         history.replaceState(null, "", location.pathname);
         end();
         form("");
       })));
-      end = await review(place, {document, at, seat, link: linkTo});
+      end = review(place, {document, at, seat, link: linkTo});
       history.replaceState(null, "", boardAt(text, at, seat));
     } catch (error) {
       if (left.signal.aborted) return;
@@ -125,15 +121,11 @@ function entry(text, wrong, use) {
   const box = el("textarea", {id: "deal-text", rows: 12, spellcheck: "false",
     "aria-describedby": wrong ? "deal-wrong" : null});
   box.value = text;
-  const file = el("input", {type: "file", accept: ".txt,text/plain", on: {change: async () => {
-    if (file.files && file.files[0]) box.value = await file.files[0].text();
-  }}});
   return el("section", {class: "entry"}, el("h1", {text: "Analysis board"}),
     el("p", {text: "What was every card of a deal worth? Give the text of one deal: the board "
       + "copies it, and “hearts play” saves it."}),
     wrong && el("p", {class: "wrong", id: "deal-wrong", role: "alert", text: wrong}),
     el("label", {class: "field"}, el("span", {text: "The text of the deal"}), box),
-    el("label", {class: "field"}, el("span", {text: "or a file"}), file),
     el("p", {}, button("Look at it", () => use(box.value), {class: "main"}), " ",
       button("Show an example", () => use(EXAMPLE))));
 }

@@ -1,7 +1,6 @@
 // Cards as pictures and as words. A card is its rank and suit, as everywhere in the project: "TH".
 
 import {draw, el} from "hearts/dom.js";
-import {onChange, setting} from "hearts/settings.js";
 
 /** @type {Record<string, string>} */
 const RANKS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight",
@@ -59,24 +58,10 @@ function rankText(card) {
  */
 export function picture(card) {
   const svg = draw("svg", {class: "face", viewBox: "0 0 100 142", "aria-hidden": "true",
-    "data-card": card}, draw("use", {href: place(card)}));
+    "data-card": card}, draw("use", {href: `#${card || "back"}`}));
   if (card) svg.dataset.suit = card[1];
   return svg;
 }
-
-/** @param {string} card */
-function place(card) {
-  if (!card) return "#back";
-  return setting("print") === "large" ? `#large-${card}` : `#${card}`;
-}
-
-onChange((key) => {
-  if (key !== "print") return;
-  for (const svg of document.querySelectorAll("svg.face")) {
-    const {card} = svg.dataset;
-    svg.firstElementChild?.setAttribute("href", place(card || ""));
-  }
-});
 
 /**
  * An open card to look at.

@@ -84,11 +84,10 @@ let numbered = 0;
 /**
  * Opens a dialog and waits for what was pressed.
  * @param {{title: string, body?: Array<Node|string>, buttons: Array<[string, string]>,
- *   wide?: boolean, must?: boolean}} parts buttons as value and label, the first one the main one;
- *   with `must`, Escape does not close it
+ *   wide?: boolean}} parts buttons as value and label, the first one the main one
  * @returns {Promise<string>} the value of the button, "" when closed without one
  */
-export function ask({title, body = [], buttons, wide = false, must = false}) {
+export function ask({title, body = [], buttons, wide = false}) {
   const opener = document.activeElement;
   const heading = el("h2", {id: "asked", text: title});
   const dialog = el("dialog", {"aria-labelledby": "asked", class: wide ? "wide" : ""}, heading,
@@ -98,9 +97,6 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
         {class: index === 0 ? "main" : "", autofocus: index === 0}))));
   document.body.append(dialog);
   return new Promise((resolve) => {
-    if (must) {
-      dialog.addEventListener("cancel", (event) => event.preventDefault());
-    }
     dialog.addEventListener("close", () => {
       dialog.remove();
       if (opener && opener.isConnected) opener.focus({preventScroll: true});
@@ -176,20 +172,4 @@ export function say(text) {
   // The same words again are a change only if the text changes.
   telling += 1;
   live.textContent = telling % 2 ? text : `${text}\u00a0`;
-}
-
-/**
- * Brings the style of a part into the page, once; an offline file has it already.
- * @param {string} name such as "board.css"
- */
-export async function loadStyle(name) {
-  const href = `/static/${name}`;
-  if (document.getElementById("styles") || document.querySelector(`link[href="${href}"]`)) return;
-  const link = el("link", {rel: "stylesheet", href});
-  const loaded = new Promise((resolve) => {
-    link.addEventListener("load", resolve);
-    link.addEventListener("error", resolve); // plain, but all is there
-  });
-  document.head.append(link);
-  await loaded;
 }

@@ -5,8 +5,6 @@ import {el} from "hearts/dom.js";
 import {moves} from "hearts/settings.js";
 import {counted} from "hearts/figures.js";
 
-const BROKEN = "Hearts are broken";
-const FRESH = 4000; // milliseconds for which news stand out
 const FLIGHT = 220; // milliseconds; see the styles for what else moves
 
 /** @typedef {import("hearts/state.js").Table} Table */
@@ -24,14 +22,6 @@ export class Felt {
     this.seats = [];
     this.signature = "";
     this.order = 0;
-    this.brokenAt = 0;
-  }
-
-  /** Hearts are broken: the line that says so stands out for a while. @param {Table} table */
-  breakHearts(table) {
-    this.brokenAt = Date.now();
-    this.describe(table);
-    setTimeout(() => this.describe(table), FRESH + 100);
   }
 
   /** Sets the seats anew when others sit, or they sit otherwise. @param {Table} table */
@@ -133,13 +123,11 @@ export class Felt {
       parts.push(`Trick ${table.trickNumber - Number(isWhole)} of ${fields.hand_size}`);
     }
     if (fields.trump) parts.push(`Trump: ${suitName(fields.trump)} ${suitSign(fields.trump)}`);
-    if (fields.break_on) parts.push(broken ? BROKEN : "Hearts are not broken");
+    if (fields.break_on) parts.push(`Hearts are ${broken ? "" : "not "}broken`);
     if (kitty.length) {
       parts.push(`Kitty (${table.who(table.facts.kitty_taker)}): ${kitty.map(cardText).join(" ")}`);
     }
-    const isFresh = Date.now() - this.brokenAt < FRESH;
-    this.info.replaceChildren(...parts.map((text) => el("span", {text,
-      class: isFresh && text === BROKEN ? "fresh" : null})));
+    this.info.replaceChildren(...parts.map((text) => el("span", {text})));
   }
 
   /** Shows a trick as it lies, without movement. @param {Array<[number, string]>} trick */

@@ -17,11 +17,6 @@ export function counted(n, noun) {
   return `${n} ${noun}${Math.abs(n) === 1 ? "" : "s"}`.replace("-", "−");
 }
 
-/** "your", or "pro's". @param {string} name */
-export function possessive(name) {
-  return name === "You" ? "your" : `${name}’s`;
-}
-
 /** "you", or the name. @param {string} name */
 export function object(name) {
   return name === "You" ? "you" : name;

@@ -1,12 +1,11 @@
-// One's own cards: a fan, or rows. Tap raises, a second tap plays; a card can be dragged onto the
-// table; keys 1-9 and 0, arrows and Enter do the same.
+// One's own cards, in a fan or in rows. A tap raises a card, a second tap plays it; the keys 1 to 9
+// and 0, arrows and Enter do the same.
 
 import {cardName, picture} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
-import {moves, setting} from "hearts/settings.js";
+import {setting} from "hearts/settings.js";
 
 const RATIO = 1.42;
-const DRAG = 8; // pixels before a press is a drag
 const TARGET = 44; // pixels of a card that must be free to be hit
 
 /**
@@ -30,9 +29,6 @@ export class Hand {
     this.held = {cards: [], legal: [], mode: "wait"};
     /** @type {Set<string>} */
     this.raised = new Set();
-    this.dragged = false;
-    /** @type {{card: string, rect?: DOMRect}|null} */
-    this.dropped = null;
     /** @type {Map<string, HTMLButtonElement>} */
     this.nodes = new Map();
     this.node = el("div", {class: "hand", role: "group", "aria-label": "Your cards"});
@@ -45,7 +41,6 @@ export class Hand {
   update(held) {
     const before = this.held;
     this.held = held;
-    this.dropped = null;
     const was = this.position(document.activeElement);
     const sameTurn = before.mode === held.mode && before.cards.join() === held.cards.join();
     if (!sameTurn) this.raised.clear();
@@ -85,11 +80,7 @@ export class Hand {
   make(card) {
     const node = el("button", {type: "button", class: "card", data: {card, suit: card[1]},
       tabindex: "-1"}, picture(card));
-    node.addEventListener("click", (event) => {
-      if (event.detail === 0 || !this.dragged) this.press(card);
-      this.dragged = false;
-    });
-    node.addEventListener("pointerdown", (e) => this.grab(card, e));
+    node.addEventListener("click", () => this.press(card));
     node.addEventListener("focus", () => this.rove(card));
     return node;
   }
@@ -141,17 +132,13 @@ export class Hand {
       for (const node of this.nodes.values()) node.style.cssText = "";
       return;
     }
-    const large = setting("print") === "large";
-    const low = innerHeight < 560 && width > 440; // a telephone on its side
-    const w = low ? Math.max(46, Math.min(78, innerHeight * 0.2))
-      : Math.max(50, Math.min(120, width / 4.7, innerHeight * 0.14));
-    const free = Math.max(TARGET, w * (large ? 0.56 : 0.42));
+    const w = Math.max(50, Math.min(120, width / 4.7, innerHeight * 0.14));
+    const free = Math.max(TARGET, w * 0.42);
     let rows = 1;
     while (rows < 5 && n > rows && (width - w) / (Math.ceil(n / rows) - 1) < free) rows += 1;
-    if (low) rows = 1;
     const perRow = Math.ceil(n / rows);
     const lift = 0.2 * w;
-    const rowStep = w * (large ? 1.02 : 0.86);
+    const rowStep = w * 0.86;
     const fan = rows === 1 && width > 560;
     const room = fan ? width - 1.2 * w : width - w; // the outer cards of a fan lean outwards
     const step = Math.min(perRow > 1 ? room / (perRow - 1) : 0, w * 0.82);
@@ -188,10 +175,8 @@ export class Hand {
       this.calls.change(this.chosen);
       return;
     }
-    if (!legal.includes(card)) {
-      this.shake(card);
-      this.calls.refuse(card);
-    } else if (this.raised.has(card) || setting("tap") === "one") this.calls.play(card);
+    if (!legal.includes(card)) this.calls.refuse(card);
+    else if (this.raised.has(card) || setting("tap") === "one") this.calls.play(card);
     else this.raise(card);
   }
 
@@ -212,31 +197,13 @@ export class Hand {
     else if (this.held.mode === "pass" && !this.raised.has(card)) this.press(card);
   }
 
-  /** @param {string} card */
-  shake(card) {
-    const node = this.nodes.get(card);
-    if (!node || !moves()) return;
-    node.animate([{translate: "0"}, {translate: "-5px"}, {translate: "5px"}, {translate: "0"}],
-      {duration: 180});
-  }
-
   /** @param {KeyboardEvent} event */
   key(event) {
-    const {cards, mode} = this.held;
-    const at = this.position(document.activeElement);
-    const to = {ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: cards.length - 1}[event.key];
-    if (to !== undefined && cards.length) {
-      event.preventDefault();
-      event.stopPropagation();
-      this.go(to, Math.sign(to - at) || 1);
-    } else if (event.key === "ArrowUp" && at >= 0 && mode === "play") {
-      event.preventDefault();
-      if (!this.raised.has(cards[at])) this.press(cards[at]);
-    } else if (event.key === "ArrowDown" && mode === "play") {
-      event.preventDefault();
-      this.raised.clear();
-      this.draw();
-    }
+    const way = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!way || !this.held.cards.length) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.go(this.position(document.activeElement) + way, way);
   }
 
   /** Moves the focus, on one's turn to the next card that can be played, and raises that. */
@@ -273,54 +240,8 @@ export class Hand {
     }
   }
 
-  /** @param {string} card @param {PointerEvent} event */
-  grab(card, event) {
-    this.dragged = false;
-    if (event.button !== 0 || this.held.mode === "wait") return;
-    const node = event.currentTarget;
-    const {clientX: x, clientY: y, pointerId} = event;
-    const move = (e) => {
-      if (e.pointerId !== pointerId) return;
-      const [dx, dy] = [e.clientX - x, e.clientY - y];
-      if (!this.dragged && Math.hypot(dx, dy) < DRAG) return;
-      if (!this.dragged) node.setPointerCapture(pointerId);
-      this.dragged = true;
-      node.classList.add("dragged");
-      node.style.setProperty("translate", `${dx}px ${dy}px`);
-    };
-    const end = (e) => {
-      if (e.pointerId !== pointerId) return;
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", end);
-      removeEventListener("pointercancel", end);
-      node.classList.remove("dragged");
-      const top = this.node.getBoundingClientRect().top;
-      const isOut = this.dragged && e.type === "pointerup" && e.clientY < top;
-      if (isOut) this.drop(card);
-      node.style.removeProperty("translate");
-    };
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", end);
-    addEventListener("pointercancel", end);
-  }
-
-  /** A card let go above the hand. @param {string} card */
-  drop(card) {
-    const {mode, legal} = this.held;
-    if (mode === "pass") {
-      if (!this.raised.has(card)) this.press(card);
-    } else if (legal.includes(card)) {
-      this.dropped = {card, rect: this.nodes.get(card)?.getBoundingClientRect()};
-      this.calls.play(card);
-    } else {
-      this.shake(card);
-      this.calls.refuse(card);
-    }
-  }
-
-  /** Where a card is on the screen, or was let go. @param {string} card */
+  /** Where a card is on the screen. @param {string} card */
   rect(card) {
-    if (this.dropped?.card === card) return this.dropped.rect;
     return this.nodes.get(card)?.getBoundingClientRect() || null;
   }
 

@@ -24,14 +24,12 @@ const STRENGTHS = {
  * @param {Context} context
  */
 export async function mount(root, context) {
-  document.documentElement.dataset.page = "lobby";
   context.title("");
   root.replaceChildren(el("p", {class: "waiting", text: "Shuffling …"}));
   const welcome = await context.connection.greet();
   const form = new Form(context, welcome);
   root.replaceChildren(el("div", {class: "lobby"}, hero(context, welcome),
     tables(context, welcome), form.node));
-  return () => delete document.documentElement.dataset.page;
 }
 
 /** @param {Context} context @param {any} welcome */
@@ -48,8 +46,7 @@ function hero(context, welcome) {
       + `You against ${strongest}.`}), play);
 }
 
-/** The tables that were left; one at which nobody else plays can be closed for good. */
-/** @param {Context} context @param {any} welcome */
+/** The tables that were left; each can be taken off the list. @param {Context} context @param {any} welcome */
 function tables(context, welcome) {
   const mine = welcome.tables;
   if (!mine.length) return null;
@@ -62,7 +59,6 @@ function tables(context, welcome) {
         if (!begins()) return;
         try {
           await context.connection.request({type: "leave", table: table.table, close: true});
-          welcome.tables = welcome.tables.filter((one) => one !== table);
           item.remove();
           section.hidden = !section.querySelector("li");
         } catch (error) {

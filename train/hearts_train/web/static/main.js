@@ -47,7 +47,6 @@ async function route() {
   const visit = visits;
   unmount?.();
   unmount = undefined;
-  delete document.documentElement.dataset.page;
   const name = location.pathname.split("/")[1];
   mark();
   document.getElementById("notices")?.replaceChildren();
@@ -80,16 +79,11 @@ function head() {
   top.replaceChildren(
     el("a", {class: "home", href: "/"}, el("span", {class: "heart", "aria-hidden": "true",
       text: "♥"}), el("span", {class: "word", text: "Hearts"})),
-    el("nav", {"aria-label": "Pages"}, ...links()),
+    el("nav", {"aria-label": "Pages"}, ...LINKS.map(([href, text]) => el("a", {href, text}))),
     el("p", {class: "line-lost", role: "status"}),
     el("button", {type: "button", class: "tool settings", on: {click: settings}},
       el("span", {"aria-hidden": "true", text: "⚙\ufe0e\u00a0"}),
       el("span", {class: "word", text: "Settings"})));
-}
-
-/** @param {Record<string, any>} [props] */
-function links(props = {}) {
-  return LINKS.map(([href, text]) => el("a", {href, text, ...props}));
 }
 
 /** Marks the link of the page that is shown. */
@@ -109,13 +103,10 @@ function settings() {
   const pick = (legend, key, options) => choices(legend, `set-${key}`, options, setting(key), set(key));
   ask({title: "Settings", buttons: [["", "Done"]], body: [
     pick("Colours of the suits", "deck", [["two", "Two"], ["four", "Four"]]),
-    pick("Print", "print", [["usual", "Usual"], ["large", "Large"]]),
     pick("A card is played by", "tap", [["two", "Two taps"], ["one", "One tap"]]),
     pick("Pace", "pace", [["calm", "Calm"], ["quick", "Quick"], ["none", "At once"]]),
     pick("Guide through a deal", "guide", [["on", "On"], ["off", "Off"]]),
     pick("Movement", "motion", [["auto", "As the system says"], ["off", "None"]]),
-    el("nav", {class: "pages", "aria-label": "Pages"}, ...links({class: "button",
-      on: {click: () => document.querySelector("dialog")?.close()}})),
   ]});
 }
 

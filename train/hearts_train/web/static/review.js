@@ -1,15 +1,14 @@
 // One deal on the analysis board: the table at any card, and the worth of every card.
 
-import {cardName, chip, loadCards} from "hearts/cards.js";
-import {button, choices, copy, el, loadStyle, say} from "hearts/dom.js";
-import {does, possessive} from "hearts/figures.js";
+import {cardName, chip} from "hearts/cards.js";
+import {button, copy, el, say} from "hearts/dom.js";
+import {does} from "hearts/figures.js";
 import {tableAfter} from "hearts/line.js";
 import {tableOf} from "hearts/seats.js";
-import {cardList, inWords, legend, summaryOf} from "hearts/tally.js";
+import {cardList, legend, summaryOf} from "hearts/tally.js";
 
 const OTHERS = {"moon:off": "takes the points off", "moon:others": "lets the others pay",
   revoke: "revokes"};
-let boards = 0;
 
 /**
  * @typedef {Object} Context
@@ -24,10 +23,9 @@ let boards = 0;
  * Shows a deal; arrow keys walk along it while it is on the page.
  * @param {HTMLElement} root
  * @param {Context} context
- * @returns {Promise<() => void>} ends it
+ * @returns {() => void} ends it
  */
-export async function mount(root, context) {
-  await Promise.all([loadCards(), loadStyle("board.css")]);
+export function mount(root, context) {
   const review = new Review(root, context);
   return () => review.end();
 }
@@ -37,12 +35,9 @@ class Review {
   constructor(root, context) {
     this.deal = context.document;
     this.link = context.link;
-    boards += 1;
-    this.key = String(boards);
     this.moments = new Map(this.deal.moments.map((m) => [m.number, m]));
     this.bottom = context.seat !== undefined && context.seat < this.deal.names.length
       ? context.seat : Math.max(0, this.deal.names.indexOf("You"));
-    this.seen = "all";
     this.at = Math.min(context.at ?? 0, this.deal.steps.length);
     this.heard = (event) => this.onKey(event);
     document.addEventListener("keydown", this.heard);
@@ -71,30 +66,14 @@ class Review {
       el("div", {class: "desk"},
         el("div", {class: "board"}, el("div", {class: "walk"}, first, back, this.where, on, last),
           this.stage, legend(deal), this.controls()),
-        this.list.element),
-      inWords(deal)));
+        this.list.element)));
   }
 
   controls() {
     const {deal, link} = this;
-    const seats = choices("Show", `seats-${this.key}`, [["all", "all hands"],
-      ...deal.names.map((name, seat) =>
-        [String(seat), `${name === "You" ? "your hand" : `${possessive(name)} hand`} alone`])],
-    "all", (seen) => {
-      this.seen = seen;
-      if (seen !== "all") this.bottom = Number(seen);
-      this.show();
-    });
-    const save = () => {
-      const file = new Blob([deal.deal], {type: "text/plain"});
-      const saved = el("a", {href: URL.createObjectURL(file), download: "deal.txt"});
-      saved.click();
-      setTimeout(() => URL.revokeObjectURL(saved.href), 1000);
-    };
-    return el("div", {class: "controls"}, seats, el("div", {class: "buttons"},
+    return el("div", {class: "buttons"},
       link && button("Copy a link", () => copy(link(deal, this.at, this.bottom))),
-      button("Save the deal", save),
-      button("Copy its text", () => copy(deal.deal))));
+      button("Copy its text", () => copy(deal.deal)));
   }
 
   /** @param {KeyboardEvent} event */
@@ -149,7 +128,7 @@ class Review {
     const played = deal.steps[at]?.[1] || null;
     this.stage.replaceChildren(tableOf({
       deal, table, mover, bottom: this.bottom, played, ending: this.ending(),
-      isOpen: (seat) => this.isOpen(seat), worths: this.worths(moment)}));
+      worths: this.worths(moment)}));
     if (focused) this.stage.focus({preventScroll: true});
     const trick = Math.min(table.tricks + 1, deal.rules.tricks);
     this.where.replaceChildren(mover === null
@@ -164,14 +143,9 @@ class Review {
     this.list.show(at);
   }
 
-  /** @param {number} seat */
-  isOpen(seat) {
-    return this.seen === "all" || Number(this.seen) === seat;
-  }
-
   /** @param {any} moment @returns {import("hearts/seats.js").Worths|null} */
   worths(moment) {
-    if (!moment || !this.isOpen(moment.player)) return null;
+    if (!moment) return null;
     return {
       known: Object.keys(moment.means).length ? moment.means : moment.values,
       seen: moment.values && Object.keys(moment.values).length ? moment.values : null,

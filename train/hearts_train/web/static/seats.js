@@ -1,6 +1,6 @@
 // The table at one moment: every hand, the trick, and on each legal card what it is worth.
 
-import {card, cardName, chips, picture} from "hearts/cards.js";
+import {card, cardName, chips} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {counted, object, signed} from "hearts/figures.js";
 import {judged} from "hearts/line.js";
@@ -19,7 +19,6 @@ import {judged} from "hearts/line.js";
  * @property {import("hearts/line.js").Table} table
  * @property {number|null} mover
  * @property {number} bottom the seat shown below
- * @property {(seat: number) => boolean} isOpen
  * @property {Worths|null} worths of the mover's cards
  * @property {string|null} played what was played here
  * @property {string} ending what is written in the middle when nobody is to act
@@ -34,10 +33,9 @@ export function tableOf(scene) {
     kittyOf(scene));
 }
 
-/** The cards that were not dealt, where all hands are open. @param {Scene} scene */
-function kittyOf({deal, isOpen}) {
-  const isShown = deal.kitty.length > 0 && deal.names.every((_, seat) => isOpen(seat));
-  return isShown && el("p", {class: "kitty"}, "Not dealt: ", chips(deal.kitty));
+/** The cards that were not dealt. @param {Scene} scene */
+function kittyOf({deal}) {
+  return deal.kitty.length > 0 && el("p", {class: "kitty"}, "Not dealt: ", chips(deal.kitty));
 }
 
 /** @param {Scene} scene @param {number} seat */
@@ -46,13 +44,12 @@ function seatOf(scene, seat) {
   const name = deal.names[seat];
   const isMover = seat === mover;
   const points = counted(table.points[seat], "point");
-  const isOpen = scene.isOpen(seat);
   return el("section", {class: `seat-box${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
     el("p", {class: "seat-name"}, el("b", {text: name}), el("span", {text: points}),
       isMover && el("span", {class: "to-move", text: isEqual(scene.worths) ? "any card does"
         : "to play"})),
     el("ul", {class: "cards-row"},
-      ...table.hands[seat].map((name) => el("li", {}, isOpen ? held(scene, seat, name) : closed()))));
+      ...table.hands[seat].map((card) => el("li", {}, held(scene, seat, card)))));
 }
 
 /** @param {Scene} scene @param {number} seat @param {string} name */
@@ -82,10 +79,6 @@ function isEqual(worths) {
   const cards = worths ? Object.keys(worths.known) : [];
   return cards.length > 1
     && cards.every((card) => judged(worths.known, card, worths.close).kind === "best");
-}
-
-function closed() {
-  return el("span", {class: "card small", role: "img", "aria-label": "a closed card"}, picture(""));
 }
 
 /** The trick, or who took the last one, or how the deal ended. @param {Scene} scene */

@@ -7,7 +7,6 @@ const KEY = "hearts.settings";
 /** @type {Record<string, string>} */
 const DEFAULTS = {
   deck: "two", // two | four colours
-  print: "usual", // usual | large
   guide: "on", // on | off: sentences for a first deal
   pace: "calm", // calm | quick | none: how long a finished trick stays
   motion: "auto", // auto | off
@@ -48,10 +47,10 @@ export function onChange(listener) {
   return () => listeners.delete(listener);
 }
 
-/** Sets what the style sheet reads: `data-deck`, `data-print` and the like on the root. */
+/** Sets what the style sheet reads: `data-deck` and `data-motion` on the root. */
 export function apply() {
   const data = document.documentElement.dataset;
-  for (const key of ["deck", "print", "motion"]) data[key] = values[key];
+  for (const key of ["deck", "motion"]) data[key] = values[key];
 }
 
 /** Whether things may move: neither this page nor the system is set to none. */

@@ -76,14 +76,13 @@ class Room {
 
   /** Comes onto the page, and listens. */
   begin() {
-    document.documentElement.dataset.page = "table";
     this.root.replaceChildren(el("div", {class: "table"}, this.area));
     const {signal} = this.ends;
     this.connection.addEventListener("message", (e) => this.hear(e.detail),
       {signal});
     this.connection.addEventListener("status", () => this.status(), {signal});
     addEventListener("keydown", (event) => this.key(event), {signal});
-    this.forget = onChange((key) => this.changed(key));
+    this.forget = onChange((key) => key === "guide" && this.refresh());
     if (this.connection.status === "open") this.join();
   }
 
@@ -95,7 +94,6 @@ class Room {
     this.hand.end();
     this.skip?.();
     this.queue = [];
-    delete document.documentElement.dataset.page;
   }
 
   /** Asks for the table; a person with a seat there gets it back. */
@@ -182,8 +180,7 @@ class Room {
       this.words = words;
     } else if (words) {
       this.words = `${this.words} ${words}`.trim();
-      if (event.kind === "broken") this.felt.breakHearts(table);
-      else if (["kitty", "shot", "fault"].includes(event.kind)) {
+      if (["kitty", "shot", "fault"].includes(event.kind)) {
         notice(words, {bad: event.kind === "fault", seconds: 4});
       }
     }
@@ -363,12 +360,6 @@ class Room {
     if (isChoice && !this.isSent) return; // it has its own line
     const text = `${words} ${asked(table)}`.trim();
     if (text) this.say(text);
-  }
-
-  /** @param {string} key of a setting */
-  changed(key) {
-    if (key === "print") this.hand.place();
-    if (key === "guide") this.refresh();
   }
 
   /** @param {KeyboardEvent} event */
