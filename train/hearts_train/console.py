@@ -138,7 +138,7 @@ class Commands(typer.core.TyperGroup):
                 formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; SIGTERM and SIGHUP stop it as Ctrl-C does."""
+        """Run a command. SIGTERM and SIGHUP stop it like Ctrl-C."""
         from hearts_env.support.interrupts import interruptible  # not needed for --help
 
         try:
@@ -151,7 +151,7 @@ class Commands(typer.core.TyperGroup):
 def _note_warning(
     message: Warning | str, category: type[Warning], *_where: Any, **_more: Any
 ) -> None:
-    """Show a warning of the package as a note; hide the warnings of libraries."""
+    """Show a warning of the package as a note, and hide those of libraries."""
     if category is UserWarning:
         note(f"warning: {message}")
 

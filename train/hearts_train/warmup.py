@@ -49,8 +49,8 @@ def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> 
         workers: Number of processes. If None, one per core, at most 4.
 
     Returns:
-        The number of functions that each of `PARTS` compiled, counted once per signature; 0 if an
-        earlier run or part had compiled all of them.
+        The number of functions that each of `PARTS` compiled, counted once per signature. It is
+        0 if an earlier run or part had compiled all of them.
 
     Raises:
         HeartsError: compiled code cannot be saved, compiling is switched off, `workers` is invalid,
@@ -81,7 +81,7 @@ def _check_cache() -> None:
 
 
 def _compile(name: str) -> int:
-    """Do a part; return the number of the package's functions that were compiled."""
+    """Do a part, and return the number of the package's functions that were compiled."""
     # Announcements of several processes would disturb the progress line.
     quiet = contextlib.redirect_stderr(io.StringIO())
     with quiet, event.install_recorder("numba:compile") as recorder:

@@ -1,4 +1,4 @@
-"""Helpers of ``hearts benchmark``; the work is in ``hearts_train.measure.benchmark``."""
+"""Helpers of ``hearts benchmark``. The work is in ``hearts_train.measure.benchmark``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def paths_in(spec: str) -> list[str]:
 
 
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
-    """Play the result of a file again; return the new record and where it differs.
+    """Play the result of a file again, and return the new record and the differences.
 
     Files in the agent's name are searched here first, then in the folder of the result.
     """
@@ -98,7 +98,7 @@ def write(record: dict[str, Any], target: str) -> None:
 
 
 def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> None:
-    """Print whether a result was reproduced; exit with status 1 if not."""
+    """Print whether a result was reproduced, and exit with status 1 if not."""
     if not differing:
         by_chance = record.get("entry", {}).get("repeats") == "no"
         how = (
@@ -174,7 +174,7 @@ def figures_of(record: dict[str, Any]) -> tuple[Sequence[str], list[Sequence[str
 
 
 def exact_line(result: dict[str, Any]) -> str:
-    """Return a line on the exploitability; "" if it was not computed."""
+    """Return a line on the exploitability, or "" if it was not computed."""
     exact = result["exploitability"]
     if exact is None:
         return ""

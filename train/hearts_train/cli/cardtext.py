@@ -24,7 +24,7 @@ class CardText:
     """Formats cards and lines for one output."""
 
     def __init__(self, *, symbols: bool, wraps: bool = False) -> None:
-        """Use suit symbols or letters; with `wraps`, break lines at the terminal's width."""
+        """Use suit symbols or letters. If `wraps`, break lines at the terminal's width."""
         self.symbols = symbols
         self.wraps = wraps
 
@@ -99,7 +99,7 @@ _PLURAL = {"passes": "pass", "has": "have"}
 
 
 def points_text(rules: Rules, cards: Iterable[str]) -> str:
-    """Format the points of cards, as in ``+5``; "" if they have none."""
+    """Format the points of cards, as in ``+5``, or "" if they have none."""
     points = sum(rules.card_points.get(card, 0) for card in cards)
     return f"{points:+d}" if points else ""
 

@@ -1,4 +1,4 @@
-"""The command that records play: dataset."""
+"""The command dataset, which records play."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that measure: evaluate, compare, benchmark; and warmup."""
+"""The commands evaluate, compare, benchmark and warmup."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def warmup(
 
 
 def _given(agent: str | None, command: str) -> str:
-    """The agent; refused if none was named."""
+    """Return the agent, or raise if none was named."""
     if agent is None:
         raise Mistake(f"agent: none given; name one; see 'hearts {command} --help'")
     return agent

@@ -263,7 +263,7 @@ def names_in(text: str, option: str) -> list[str]:
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether an argument or option was given on the command line."""
+    """Return whether an argument or option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -274,14 +274,14 @@ def _written(context: typer.Context, name: str) -> str:
 
 
 def refuse_other(context: typer.Context, names: Sequence[str], why: str) -> None:
-    """Raise if one of the options was given; `why` ends the message."""
+    """Raise if one of the options is on the command line; `why` ends the message."""
     for name in names:
         if is_given(context, name):
             raise Mistake(f"{_written(context, name)}: {why}")
 
 
 def refuse_given(context: typer.Context, names: Sequence[str], option: str, file: Path) -> None:
-    """Raise if an option was given that `file`, the file of `option`, has fixed."""
+    """Raise if an option is on the command line although the file of `option` fixes it."""
     for name in names:
         if is_given(context, name):
             raise Mistake(f"{_written(context, name)}: {option} reads it from {file}; omit it")

@@ -1,4 +1,4 @@
-"""Commands for people: play, replay, analyse, rules, agents, serve."""
+"""The commands for people: play, replay, analyse, rules, agents and serve."""
 
 from __future__ import annotations
 

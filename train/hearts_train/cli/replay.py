@@ -25,7 +25,7 @@ def read_records(path: Path, number: int | None = None) -> list[Record]:
     Every play is checked. A result of ``hearts benchmark`` gives the agent's worst deals.
 
     Raises:
-        NotationError: the file is not text or holds no hand histories; the message names the line.
+        NotationError: the file is not text or holds no hand histories. The message names the line.
         HeartsError: there is no game `number`.
     """
     data = read_limited(path, _MOST, "hand histories")
@@ -123,7 +123,7 @@ def footer(record: Record) -> str:
 
 
 def write_pictures(records: Sequence[Record], folder: Path) -> int:
-    """Draw every position with all cards open as SVG files; return their number."""
+    """Draw every position with all cards open as SVG files, and return their number."""
     from hearts_env.render import render_svg
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -152,12 +152,12 @@ def pictures_of(record: Record) -> Iterator[TablePicture]:
 WIDTH = 640
 """Width of an animation in pixels."""
 SHOWN = 800
-"""Milliseconds per position of an animation; the end of a deal is shown `END` times as long."""
+"""Milliseconds per position of an animation. The last of a deal is shown `END` times as long."""
 END = 3
 
 
 def write_animation(records: Sequence[Record], path: Path) -> int:
-    """Draw every position with all cards open as an animated GIF; return their number.
+    """Draw every position with all cards open as an animated GIF, and return their number.
 
     Raises:
         ImportError: a library is not installed.

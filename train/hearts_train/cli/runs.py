@@ -1,4 +1,4 @@
-"""Commands for training: train, and runs, which lists what was trained."""
+"""The commands train, and runs, which lists training runs."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
         return reviews
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop at once; the journals have everything that was played."""
+        """Stop at once. The journals have everything that was played."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of cut connections
         self._reviews.stop()
         await super().shutdown(sockets)

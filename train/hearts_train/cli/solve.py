@@ -1,4 +1,4 @@
-"""Commands that solve and exploit: solve, exploit (exact, or by attackers)."""
+"""The commands solve and exploit."""
 
 from __future__ import annotations
 

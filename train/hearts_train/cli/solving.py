@@ -1,4 +1,4 @@
-"""Helpers of ``hearts solve`` and ``exploit``; the work is in ``hearts_env.solve``."""
+"""Helpers of ``hearts solve`` and ``exploit``. The work is in ``hearts_env.solve``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def solve_deck(
     resume: Path | None,
     max_memory: float,
 ) -> Equilibrium:
-    """Solve a deck, or continue from a saved state; a signal ends it early."""
+    """Solve a deck, or continue from a saved state. A signal ends it early."""
     if (deck is None) == (resume is None):
         raise Mistake(
             "deck: missing, or given with --resume, too; give a deck, like mini, or --resume FILE"

@@ -94,7 +94,7 @@ class TerminalGame:
         self._told = 0
 
     def play(self, path: Path | None, ask: Callable[[str], str | None] = ask_at_terminal) -> bool:
-        """Play and save after every action; return False if the person leaves.
+        """Play, save after every action, and return False if the person leaves.
 
         Args:
             path: File to save to, if any.
@@ -118,7 +118,7 @@ class TerminalGame:
             write_whole(path, self.record.to_text().encode())
 
     def _answered(self, seat: int) -> int:
-        """Return the action of an agent; if it faults, its first legal action."""
+        """Return the action of an agent, or after a fault its first legal action."""
         view = self.game.view(seat)
         seed = secret_seed(self._seed, "act", len(self.game.actions))
         action, fault = ask_one(self._agents[seat], view, seed)

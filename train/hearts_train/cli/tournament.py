@@ -1,4 +1,4 @@
-"""The tournament command: a round robin and its ranking."""
+"""The command tournament."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def any_runs_code(agents: Sequence[str]) -> bool:
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
-    """Return the config to train with; that of a run's folder only if it is trusted."""
+    """Return the config to train with. The config of a run is read only if it is trusted."""
     if resume is not None and config_name is None:
         return runs.resumed_config(resume, settings)
     if config_name is not None and runs.is_config_of_run(Path(config_name)):

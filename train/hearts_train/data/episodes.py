@@ -38,7 +38,7 @@ class Episodes:
 
     Attributes:
         observations: ``(places, *shape)``, observations of the seat in the encoder's shape.
-        masks: ``(places, num_actions) int8``, legal actions; zeros at the end.
+        masks: ``(places, num_actions) int8``, legal actions, with zeros at the end.
         tricks: ``(places,) int8``, number of finished tricks.
         is_random: ``(places,) bool``, True if the action was drawn at random.
         actions: ``(decisions,) int64``.
@@ -204,7 +204,7 @@ def _buffers(episodes: Episodes, options: DatasetOptions) -> Iterator[Any]:
 def _metadata(
     episodes: Episodes, options: DatasetOptions, first: int, texts: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the metadata of each episode; `texts` has the hand histories from game `first` on."""
+    """Yield the metadata of each episode. `texts` has the hand histories from game `first` on."""
     for game, seat, margin in zip(
         episodes.games.tolist(), episodes.seats.tolist(), episodes.margins.tolist(), strict=True
     ):

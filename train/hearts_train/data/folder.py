@@ -205,7 +205,7 @@ def is_unfinished(folder: str | os.PathLike[str]) -> bool:
 
 
 def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
-    """Return the options of the unfinished dataset in a folder; HeartsError if there is none."""
+    """Return the options of the unfinished dataset in a folder, or raise if there is none."""
     if not is_unfinished(folder):
         if kind_of(Path(folder) / UNFINISHED) == "folder":  # the first file could not be written
             raise HeartsError(
@@ -240,7 +240,7 @@ def _check_free(folder: Path) -> None:
 
 # ---- parts ---------------------------------------------------------------------------------------
 def _finished(folder: Path, store: Store) -> dict[int, dict[str, Any]]:
-    """Return the record of each part whose files are whole, by its number."""
+    """Return the records of parts with undamaged files, by number."""
     for place in (folder, *folder.glob("*/")):
         remove_leftovers(place)
     return {
@@ -251,7 +251,7 @@ def _finished(folder: Path, store: Store) -> dict[int, dict[str, Any]]:
 
 
 def _write_part(folder: Path, number: int, part: Part) -> dict[str, Any]:
-    """Write the files of a part; return its record."""
+    """Write the files of a part, and return its record."""
     files, counts = part
     for name, data in files.items():
         (folder / name).parent.mkdir(exist_ok=True)

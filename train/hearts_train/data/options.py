@@ -38,7 +38,7 @@ class DatasetOptions:
 
     Attributes:
         agents: The name of the agent in each seat. A single name is for all seats.
-        rules: The rules; a preset's name may be given.
+        rules: The rules, or the name of a preset.
         games: The number of deals, 1 to 100,000,000.
         seed: The seed of deals and agents.
         formats: Some of ``FORMATS``.
@@ -50,7 +50,7 @@ class DatasetOptions:
             in games of two with a table of decisions.
         views: The forms in which decisions show the player's view, some of ``VIEWS``.
         random: The share of actions that are drawn at random among the legal ones.
-        seats: The seats whose decisions are recorded. If empty, all.
+        seats: The seats with recorded decisions. If empty, all.
     """
 
     agents: Sequence[str]
@@ -97,7 +97,7 @@ class DatasetOptions:
 
     @property
     def form(self) -> ObservationFormat:
-        """The observation format of the episodes, that of the environments."""
+        """The observation format of the episodes, as in the environments."""
         return ObservationFormat(self.rules, self.observation, self.dtype, self.action_mask)
 
     @property
@@ -123,7 +123,7 @@ class DatasetOptions:
 
 
 def library(name: str) -> Any:
-    """Import a library of the extra ``dataset``; HeartsError if it is not installed."""
+    """Import a library of the extra ``dataset``, or raise if it is not installed."""
     return errors.library(name, f"dataset: {name}", "dataset")
 
 
@@ -189,7 +189,7 @@ def _seats(rules: Rules, seats: Sequence[int]) -> tuple[int, ...]:
 
 
 def _listed(option: str, given: Any) -> list[Any]:
-    """Return the argument as a list; a single word becomes a list of one."""
+    """Return the argument as a list, with a single word as a list of one."""
     if isinstance(given, str):
         return [given]
     is_array = isinstance(given, np.ndarray) and given.ndim == 1

@@ -1,7 +1,7 @@
 """Play blocks of games, and record every decision with its player, reward and exact values.
 
 Each block has its own players, seeded by the dataset's seed and the number of the block. A block is
-therefore the same in any process. No evaluation plays these deals, whatever its seed.
+therefore the same in any process. No evaluation plays these deals with any seed.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class Values(NamedTuple):
             outside the play of cards.
         mean: ``(n, num_actions) float64``, mean over all worlds of the view. Also NaN with more
             than ``MAX_HANDS`` worlds, or if an exchange gives information on them.
-        worlds: ``(n,) int64``, number of worlds; 0 if `mean` is unknown.
+        worlds: ``(n,) int64``, number of worlds, or 0 if `mean` is unknown.
     """
 
     seen: Floats
@@ -311,7 +311,7 @@ class ExactValues:
         return working_memory(TranspositionTable(self.rules).vector)
 
     def of(self, views: BatchView, others: Ints) -> Values:
-        """Return the values of all legal cards in many views; `others` are the opponents' hands."""
+        """Return the values of all legal cards in many views. `others` are the opponents' hands."""
         shape = (len(views), self.rules.num_actions)
         found = Values(np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(len(views), int))
         r, memory = self.rules.vector, self._memory
@@ -348,7 +348,7 @@ def _count_rows(
     scratch: k.Vector,
     out: k.Vector,
 ) -> None:
-    """Write the number of worlds of each view into `out`; 0 if there are too many to solve."""
+    """Write the number of worlds of each view into `out`, or 0 if there are too many."""
     for i in range(len(vectors)):
         if vectors[i][k.PHASE] != k.PLAY:
             continue

@@ -2,5 +2,6 @@
 
 - ``participants`` (who plays), ``statistics``, ``duel`` (blocks of deals and matches)
 - ``display`` (tables, pictures), ``contest`` (plays, saves and resumes everything)
-- ``analysis``; what users call: ``evaluation``; ``comparison, tournament, benchmark, exploit``
+- ``analysis``, and the functions of users: ``evaluation``, then ``comparison, tournament,
+  benchmark, exploit``
 """

@@ -56,8 +56,8 @@ class Moment:
             deal is not solved.
         means: Mean margin over the worlds that the view allows, by legal card.
         worlds: Number of worlds in the mean.
-        half: Half the 95 % interval of each estimated mean, over worlds; 0 if all worlds are in
-            the mean.
+        half: Half the 95 % interval of each estimated mean, over worlds, or 0 if all worlds
+            are in the mean.
         close: The cards that an estimate does not show to be worse than the best.
         sample: True if there are more worlds than `worlds`.
     """
@@ -81,7 +81,7 @@ class Moment:
 
     @property
     def lost(self) -> int:
-        """Points lost by this card with all cards open; 0 if the deal is not solved."""
+        """Points lost by this card with all cards open, or 0 if the deal is not solved."""
         return max(self.values.values()) - self.values[self.card] if self.values else 0
 
     @property
@@ -102,7 +102,7 @@ class Moment:
 
     @property
     def mark(self) -> str:
-        """``?`` for a slip and ``??`` for a blunder, by `expected_loss`; else ""."""
+        """``?`` for a slip and ``??`` for a blunder, by `expected_loss`, else ""."""
         loss = self.expected_loss
         return "??" if loss >= BLUNDER else "?" if loss >= SLIP else ""
 
@@ -120,7 +120,7 @@ class Analysis:
     Attributes:
         game: The deal as it was played.
         before: Double-dummy margin of seat 0 before the first card. None if the deal is not
-            solved; all figures are then estimates.
+            solved. All figures are then estimates.
         moments: The cards in order.
         names: Names of the players.
     """
@@ -132,7 +132,7 @@ class Analysis:
 
     @property
     def is_exact(self) -> bool:
-        """True if the deal was solved; else its figures are estimates."""
+        """True if the deal was solved. If False, its figures are estimates."""
         return self.before is not None
 
     def lost(self, player: int) -> int:
@@ -283,7 +283,7 @@ def _object(name: str) -> str:
 
 
 def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[str]:
-    """Return the result of the deal in sentences; `card_text` formats a card."""
+    """Return the result of the deal in sentences. `card_text` formats a card."""
     game, names = analysis.game, analysis.names
     lines = []
     scores = game.scores() if game.is_over else None
@@ -330,7 +330,7 @@ _CHOICES = {"off": "the points come off {own} own score", "others": "the other p
 
 
 def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
-    """Describe how a deal ended, if not with its last card; `cards` is the number played."""
+    """Describe how a deal ended, unless with its last card. `cards` is the number played."""
     if game.revoker is not None:
         who = names[game.revoker]
         return [f"{subject(who)} revoked: the deal ended there, at {possessive(who)} expense."]
@@ -362,7 +362,7 @@ class Worth:
     Attributes:
         action: The card.
         margin: Mean margin of the deal with this card, for the player.
-        half: Half the 95 % interval of `margin` over worlds; 0 if it is the mean of all worlds.
+        half: Half the 95 % interval of `margin` over worlds, or 0 if all worlds are in the mean.
         is_close: True if the card is not shown to be worse than the chosen one.
     """
 
@@ -394,7 +394,7 @@ class Hint:
 
 
 MOST_WORLDS = 5_000
-"""Most worlds that a hint enumerates; `two_player` has at most 105."""
+"""Most worlds that a hint enumerates. `two_player` has at most 105."""
 
 
 def best_hinter(view: PlayerView) -> str:

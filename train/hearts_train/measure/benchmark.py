@@ -83,7 +83,7 @@ result in 1,000 differs by more."""
 
 
 _DRAWN_BY = "HeartsBench v1"
-"""The version whose name the seeds of the deals are derived from."""
+"""The name from which the seeds of the deals are derived."""
 _BLOCK = 128
 """Most deals that are played at once. An agent draws random numbers for a whole block, so a block
 is the smallest unit that can be replayed alone."""
@@ -294,7 +294,7 @@ class Benchmark:
         Raises:
             HeartsError: a file cannot be created, or belongs to other settings.
             OSError: a file cannot be read or written.
-            KeyboardInterrupt: the play was stopped; finished blocks are in the file.
+            KeyboardInterrupt: the play was stopped. Finished blocks are in the file.
         """
         about = {"track": self.track.name, "split": self.split, "deals": self.deals}
         about |= {"budget": self.budget, "decisions": self.decisions}
@@ -381,7 +381,7 @@ class Benchmark:
 
 
 def _mean(margins: Sequence[Any]) -> dict[str, Any]:
-    """Return the mean margin over opponents on the same deals; a deal is one observation."""
+    """Return the mean margin over opponents that play the same deals."""
     margin, ci95 = mean_and_interval(np.mean(margins, axis=0))
     return {"margin": rounded(margin), "ci95": [rounded(bound) for bound in ci95]}
 
@@ -422,18 +422,18 @@ def verify(
     show: Show = silent,
     **settings: Any,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Play a record again in full; return the new record and the differences.
+    """Play a record again in full, and return the new record and the differences.
 
     Without differences the record is correct.
 
     Args:
         record: A record from ``read_benchmark``.
-        agent: The agent, if its name or path is no longer that of the record.
+        agent: The agent, if its name or path has changed since.
         show: Shows the progress.
         **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: this package has another protocol, or the agent is not that of the record.
+        HeartsError: this package has another protocol, or the agent is another.
     """
     result = record["result"]
     if result["protocol"] != PROTOCOL:

@@ -268,7 +268,7 @@ def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
 
 
 def is_same_player(one: Participant, other: Participant) -> bool:
-    """Return whether two agents, whatever their names, are known to be the same."""
+    """Return whether two agents are known to be the same under two names."""
     first, second = (
         (agent["digest"] or participant.spec.name, agent["kind"], agent["options"])
         for participant in (one, other)

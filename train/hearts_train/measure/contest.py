@@ -103,7 +103,7 @@ class Contest:
             largest_block: Most deals per block. It changes the draws of agents that use random
                 numbers. If None, 2,048 deals or 32 pairs of matches.
             open_duels: If there are at most this many pairings, all keep their players' processes
-                while others play; else only the pairing that plays does.
+                while others play. Otherwise only the pairing that plays does.
             isolate: If True, each player has its own process.
             time_limit: Seconds that an isolated player may take for one answer, of at most 32
                 decisions. If None, no limit.
@@ -203,7 +203,7 @@ class Contest:
             self._close_players(0)
 
     def play(self, task: Task) -> AnyBlock:
-        """Play the deals of a task; the block is the same in any process."""
+        """Play the deals of a task. The block is the same in any process."""
         duel = self._open.pop(task.pairing, None)
         if duel is None:
             self._close_players(self._open_duels - 1)
@@ -239,7 +239,7 @@ class Contest:
             self._open.pop(next(iter(self._open))).close()
 
     def _block(self, record: dict[str, Any]) -> AnyBlock:
-        """Parse the record of a block; raise one of `_NOT_WRITTEN` if it is something else."""
+        """Parse the record of a block, or raise one of `_NOT_WRITTEN` if it is something else."""
         of_unit = Block.of if self.unit == "deal" else MatchBlock.of
         return of_unit(record, self.rules.players)
 

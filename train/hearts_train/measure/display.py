@@ -102,7 +102,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
-    """Write a whole figure as PNG, SVG or PDF, by the suffix; the write is atomic.
+    """Write a whole figure as PNG, SVG or PDF, by the suffix. The write is atomic.
 
     Raises:
         HeartsError: the suffix is another, or the folder does not exist.
@@ -131,7 +131,7 @@ class ResultTable(NamedTuple):
     """A table.
 
     Attributes:
-        title: The title; may be empty.
+        title: The title, which may be empty.
         columns: The headings.
         rows: The cells as text.
     """
@@ -155,7 +155,7 @@ class ResultTable(NamedTuple):
 
 
 def format_margin(margin: float | None, ci95: Interval | None) -> str:
-    """Format a margin and half its interval, as in ``+2.13 ± 0.10``; "-" if there is none."""
+    """Format a margin and half its interval, as in ``+2.13 ± 0.10``, or "-" if there is none."""
     if margin is None or ci95 is None:
         return "-"
     return format_interval(margin, ci95, "+z.2f")

@@ -99,7 +99,7 @@ class Block:
         scores: ``(deals * players, players) int64``, the agent's first, others in order of play.
         points: Points of the cards taken, in the same shape. For a revoked deal, its scores.
         shooters: ``(deals * players,) int64``, the player who shot the moon, counted from the
-            agent; -1 if none.
+            agent, or -1.
         seconds: Decision time of agent and opponents, without the first calls.
         decisions: Number of decisions in that time.
         faults: Number of faults of agent and opponents.
@@ -125,7 +125,7 @@ class Block:
         """The agent's lead in each duplicate deal, ``(deals,) int64``.
 
         The others' scores minus the agent's, summed over all plays of the deal. A mean margin of
-        one point is a lead of ``players * (players - 1)``; an even result is exactly 0.
+        one point is a lead of ``players * (players - 1)``. An even result is exactly 0.
         """
         players = self.scores.shape[1]
         lead = self.scores.sum(1) - players * self.scores[:, 0]
@@ -185,7 +185,7 @@ class MatchBlock:
 
     Attributes:
         first: Number of the first pair.
-        deals: Number of pairs; named as in ``Block``.
+        deals: Number of pairs, named as in ``Block``.
         won: 1 if the agent won, 0.5 for a tie.
         lengths: Number of deals in the match.
         ahead: Final lead of the agent in points or chips.
@@ -249,7 +249,7 @@ class Duel:
         unit: str = "deal",
         time_limit: float | None = None,
     ) -> None:
-        """Set up play between agents that can play these rules; `unit` is ``deal`` or ``match``."""
+        """Set up play between agents that can play these rules, on ``deal`` or ``match`` units."""
         self.participants = agent, opponent
         self.rules = rules
         self.seed = seed
@@ -276,7 +276,7 @@ class Duel:
         return block
 
     def _seat(self, first: int, seating: int, seat: int) -> Seat:
-        """Return a fresh player; an isolated one keeps the process of earlier blocks."""
+        """Return a fresh player. An isolated one keeps the process of earlier blocks."""
         role = int(seat != seating)
         work = "evaluation" if self.unit == "deal" else "matches"
         seed = secret_seed(self.seed, work, ROLES[role], first, seating, seat)
@@ -397,7 +397,7 @@ class Duel:
 
 
 def _play_turn(matches: Sequence[Match], seat: int, player: Seat) -> int:
-    """Play a card in each match in which this seat is to act; return the number of faults."""
+    """Play a card in each match in which this seat is to act, and return the number of faults."""
     turn = [match for match in matches if match.current_player == seat]
     if not turn:
         return 0

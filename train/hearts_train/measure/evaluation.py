@@ -12,7 +12,7 @@ the unit of every interval. With two players a duplicate deal is two plays.
 - Chips, for rules that settle in chips: the agent's winnings if each deal is settled alone.
 - Matches: for each seat, the deals that the agent played there are strung together into matches,
   which end by the rules (end score, ties, chips). Unfinished matches do not count. The players do
-  not see the totals, and deal number and dealer are those of the single deal.
+  not see the totals, and deal number and dealer are the same as in a single deal.
 - No player sees a deal twice: each seating has its own players (``hearts_train.measure.duel``).
 - An agent that raises an exception or gives an illegal answer commits a fault. It is charged all
   points of the deal, as after a revoke at the card table, and the other games continue.
@@ -78,7 +78,7 @@ File = str | os.PathLike[str]
 
 
 def platform_versions() -> dict[str, str]:
-    """Return the versions, besides that of this package, on which a result may depend."""
+    """Return the versions of Python, libraries and machine on which a result may depend."""
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -97,7 +97,7 @@ class Result:
         interrupted: True if play was stopped early.
         agents: For each agent its name, options, and digest of weights or source code.
         rules_in_full: Every field of the rules.
-        deals_digest: SHA-256 of the seeds and cards of all deals; empty for other units.
+        deals_digest: SHA-256 of the seeds and cards of all deals, or empty for matches.
         isolated: True if each player had its own process.
         version: Version of this package.
         platform: Versions of Python, NumPy and Numba, and the kind of machine.
@@ -295,7 +295,7 @@ OF_BOTH = "moons and ms per decision: agent / opponent"
 
 
 def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: int) -> ResultTable:
-    """Return a table with a row per opponent; `figures` are fields of an ``Evaluation``."""
+    """Return a table with a row per opponent, from fields of an ``Evaluation``."""
     is_ranked = players > 2  # with two players the rank is 2 minus the share of deals won
     in_chips = figures[0].get("chips") is not None
     has_faults = any(one["faults"] or one["opponent_faults"] for one in figures)
@@ -459,7 +459,7 @@ def play_pairings(
 def evaluations(
     contest: Contest, deals: int, show: Show, label: str = "{} against {}"
 ) -> Iterator[Any]:
-    """Yield the result of each pairing of ``play_pairings``; mark an interrupted one."""
+    """Yield the result of each pairing of ``play_pairings``, and mark an interrupted one."""
     for pairing, found in play_pairings(contest, deals, show, label):
         count = num_deals(found)
         yield result_of(contest, pairing, found, count, interrupted=count < deals)
@@ -531,13 +531,13 @@ def evaluate(
         seed: The same seed gives the same deals to all agents, and the same random numbers to
             agents with ``reseed(seed)``.
         unit: ``deal`` or ``match``. A match is a pair of whole matches of two players, who see the
-            totals (``hearts_train.measure.duel``); the result is a ``MatchResults``.
+            totals (``hearts_train.measure.duel``). The result is a ``MatchResults``.
         save: File to which finished blocks of deals are written.
         resume: Such a file, to be continued with the same arguments.
         show: Shows the progress against each opponent. Silent by default.
         **settings: Other arguments of ``Contest``: `isolate` (each player in its own process),
-            `time_limit` (seconds per answer of an isolated player), `workers` (processes that play;
-            figures other than times do not depend on it), `backend` (``local`` or ``ray``),
+            `time_limit` (seconds per answer of an isolated player), `workers` (processes that play,
+            on which only times depend), `backend` (``local`` or ``ray``),
             `command`.
 
     Raises:

@@ -91,7 +91,7 @@ class HandContest(Contest):
         awake: Sequence[int] | None = None,
         **settings: Any,
     ) -> None:
-        """Make the agents as ``Contest`` does; the deals are those of its duplicate deals.
+        """Make the agents as ``Contest`` does, and use the same deals.
 
         In tricks outside `awake`, counted from 1, the best response plays like the agent. If None,
         it is awake in all tricks.
@@ -106,7 +106,7 @@ class HandContest(Contest):
         return HandBlock.of(record)
 
     def play(self, task: Task) -> HandBlock:
-        """Compute the margins with both hands of a deal; the same block in any process."""
+        """Compute the margins with both hands of a deal. The block is the same in any process."""
         began = time.process_time()
         rules, participant = self.rules, self.participants[task.pairing[0]]
         game = Game.deal(rules, derived_seed(self.seed, task.first))

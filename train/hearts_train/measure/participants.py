@@ -59,10 +59,10 @@ class Participant:
     def __init__(
         self, agent: AgentLike, seed: int, name: str | None = None, *, isolate: bool = False
     ) -> None:
-        """Make the agent, unless it is an object; its random numbers depend on `seed`.
+        """Make the agent, unless it is an object. Its random numbers depend on `seed`.
 
         With `isolate` each player has its own process. An agent that runs foreign code is then made
-        only in such processes, one of which is started here to describe it; ``close`` ends it.
+        only in such processes, one of which is started here to describe it and ended by ``close``.
 
         Raises:
             HeartsError: the agent is unknown.
@@ -177,7 +177,7 @@ class Participant:
         return record | {"files": list(self.files)} if self.files else record
 
     def differing(self, record: dict[str, Any]) -> str:
-        """Describe how the agent differs from a record of ``to_json``; "" if it does not."""
+        """Describe how the agent differs from a record of ``to_json``, or return ""."""
         here = self.to_json()
         for name in ("kind", "options", "digest"):
             if here[name] != record[name]:
@@ -227,7 +227,7 @@ class Seat:
             self._player.begin(seats.tolist())
 
     def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
-        """Return the player's answer; a program is told the game of each view."""
+        """Return the player's answer. A program also gets the game of each view."""
         self._is_open = True
         return ask(self._player, views, games)
 
@@ -237,7 +237,7 @@ class Seat:
             self._player.over(games.tolist(), scores.tolist())
 
     def renew(self, seed: int) -> None:
-        """Replace the player by a fresh one; an isolated one keeps its process."""
+        """Replace the player by a fresh one. An isolated one keeps its process."""
         if isinstance(self._player, Isolated):
             self._player.reseed(seed)
         else:
@@ -278,7 +278,7 @@ def names_once(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
     """Return the names of agents in results.
 
     Raises:
-        HeartsError: an agent is listed twice; `argument` begins the message.
+        HeartsError: an agent is listed twice. `argument` begins the message.
     """
     names = tuple(map(named, agents))
     for name in names:
@@ -296,7 +296,7 @@ def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None)
 
 
 def trained_rules(agents: Sequence[AgentLike], *, isolate: bool = False) -> Rules | None:
-    """Return the rules of the first agent that states what it was trained for, or None.
+    """Return the rules of the first agent that states its rules of training, or None.
 
     Raises:
         HeartsError: an agent is unknown.

@@ -81,7 +81,7 @@ LOW, HIGH, OPEN = "low", "high", "open"
 
 
 def looks(most: int) -> list[int]:
-    """Return the numbers of deals at which the test looks, ascending; the last is `most`."""
+    """Return the numbers of deals at which the test looks, ascending up to `most`."""
     counts = [min(FIRST_LOOK, most)]
     while counts[-1] < most:
         counts.append(min(most, counts[-1] + max(_STEP, counts[-1] // _GROWTH)))
@@ -211,7 +211,7 @@ class SequentialTest:
         return self.looks[-1]
 
     def _count(self, margins: Floats) -> None:
-        """Count equal margins; the pseudo-observation is in the first and last level."""
+        """Count equal margins. The pseudo-observation is in the first and last level."""
         both = np.concatenate([self._levels, margins])
         counts = np.concatenate([self._counts, np.ones(len(margins))])
         self._levels, places = np.unique(both, return_inverse=True)

@@ -85,7 +85,7 @@ class Tournament:
         rules: The rules in the form of ``Rules.from_text``.
         deals: Duplicate deals per pairing.
         seed: Seed of deals and agents.
-        evaluations: The result of each pairing by the places of its agents in `agents`; with more
+        evaluations: The result of each pairing by the places of its agents in `agents`, with more
             than two players both ways.
         standings: The ranking, best first. Ties are in the order entered.
         interrupted: True if play was stopped early.
@@ -241,7 +241,7 @@ def tournament(
 
 
 def _all_pairings(agents: int, rules: Rules) -> list[Pairing]:
-    """Return every pair of agents; with more than two players both ways."""
+    """Return every pair of agents, with more than two players both ways."""
     pairings = list(itertools.combinations(range(agents), 2))
     return pairings + [(j, i) for i, j in pairings] * (rules.players > 2)
 
