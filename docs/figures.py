@@ -1,14 +1,14 @@
-"""Measures figures of the documentation, into ``docs/results``.
+"""Measure figures of the documentation and write them to ``docs/results``.
 
-Every strength in the docs and in README comes from a file there, by ``docs/tables.py``. The file is
-what one or more commands print with ``--json``, and names them, so it can be measured again:
+Every strength in the docs and in README comes from a file there, by ``docs/tables.py``. A file
+holds the output of its commands with ``--json``, and the commands themselves, to measure it again:
 
-    python docs/figures.py champion-pro                    by the commands that its file names
+    python docs/figures.py champion-pro                    run the commands in its file
     python docs/figures.py mine --run "hearts evaluate my_agent.py:MyAgent --deals 20000"
-    python docs/figures.py demo-0 demo-1                   two trainings, and their evaluations
+    python docs/figures.py demo-0 demo-1                   two training runs with evaluations
 
-The commands run one after another in ``build/figures``, where their training runs lie. One that is
-stopped begins anew.
+The commands run one after another in ``build/figures``, which also holds their training runs. A
+command that was stopped starts again from the beginning.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 WORK = ROOT / "build" / "figures"
 _PROGRAMS = {"hearts": ["-m", "hearts_train.cli"], "python": []}
-"""How Python runs each program."""
+"""The arguments with which Python runs each program."""
 
 
 def measure(name: str, commands: Sequence[str]) -> None:
-    """Run commands, and write what they print with ``--json`` into a file of this name.
+    """Run commands, and write their output with ``--json`` to the file `name`.
 
     Raises:
-        CalledProcessError: if one fails; the file stays as it was.
+        CalledProcessError: if one fails. The file is then unchanged.
     """
     WORK.mkdir(parents=True, exist_ok=True)
     records = []
@@ -51,23 +51,23 @@ def measure(name: str, commands: Sequence[str]) -> None:
 
 
 def commands_of(name: str) -> list[str]:
-    """The commands that a file of results names; none if there is no such file."""
+    """Return the commands in a file of results, or none if there is no such file."""
     path = RESULTS / f"{name}.json"
     record = json.loads(path.read_bytes()) if path.exists() else {}
     return [done["command"] for done in record.get("commands", ())]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the figures given; returns the exit status."""
+    """Measure the given figures. Return the exit status."""
     parser = argparse.ArgumentParser(description="Measure figures of the docs.")
     parser.add_argument("names", nargs="+", help="files of docs/results, without .json")
     parser.add_argument(
-        "--run", action="append", metavar="COMMAND", help="measure by this one; can be repeated"
+        "--run", action="append", metavar="COMMAND", help="a command to run instead; repeatable"
     )
     given = parser.parse_args(arguments)
     for name in given.names:
         if not (given.run or commands_of(name)):
-            print(f"{name}: no file names its commands; give them by --run", file=sys.stderr)
+            print(f"{name}: no commands are recorded; give them with --run", file=sys.stderr)
             return 2
     for name in given.names:
         try:

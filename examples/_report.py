@@ -1,9 +1,9 @@
-"""What all examples share: the option ``--smoke``, and the report that each prints at its end.
+"""Shared by all examples: the option ``--smoke``, and the report that each prints at its end.
 
-The report says whether a library and the environment fit together: the learner must have won and
-lost deals in each seat (a wrapper that loses rewards has none of one kind), and may never have
-played an illegal card. The margins over ``easy`` are those of duplicate deals: the same cards from
-both seats.
+The report shows whether a library works with the environment. The learner must win and lose deals
+in each seat (with a wrapper that loses rewards, it would only win or only lose), and it must never
+play an illegal card. The margins over ``easy`` come from duplicate deals: the same cards from both
+seats.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ OUTCOMES = ("won", "lost", "drawn")
 
 
 class Report:
-    """Counts what the learner played, and measures it against ``easy`` before and after."""
+    """Counts the learner's deals, and measures it against ``easy`` before and after learning."""
 
     def __init__(self, about: str | None, *libraries: str) -> None:
         """Read the command line.
 
         Args:
-            about: what the example shows, for ``--help``.
-            libraries: the distributions whose versions are told; the first is what is shown.
+            about: the description for ``--help``.
+            libraries: the distributions that are reported with their versions, the main one first.
         """
         parser = argparse.ArgumentParser(
             description=about, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        parser.add_argument("--smoke", action="store_true", help="a short run, of seconds")
-        parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
+        parser.add_argument("--smoke", action="store_true", help="run for seconds only")
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="also write the report to FILE"
+        )
         given = parser.parse_args()
         self.is_smoke: bool = given.smoke
         self._file: Path | None = given.json
@@ -51,7 +53,7 @@ class Report:
         self.seats: list[dict[str, int]] = [dict.fromkeys(OUTCOMES, 0) for _ in range(2)]
 
     def choose(self, full: int, smoke: int) -> int:
-        """One of two numbers: the first for a real run, the second for ``--smoke``."""
+        """Return `full`, or `smoke` with ``--smoke``."""
         return smoke if self.is_smoke else full
 
     def decided(self, number: int = 1) -> None:
@@ -62,9 +64,9 @@ class Report:
         """Count a deal that the learner has finished.
 
         Args:
-            seat: where it sat.
-            reward: its return, as the library has it; above zero it has won.
-            offender: ``info["offender"]``: the seat that played an illegal card; -1: nobody.
+            seat: its seat.
+            reward: its return, from the library. It has won if this is positive.
+            offender: ``info["offender"]``, the seat that played an illegal card, or -1.
         """
         place = 0 if reward > 0 else 1 if reward < 0 else 2
         self.seats[int(seat)][OUTCOMES[place]] += 1
@@ -76,13 +78,13 @@ class Report:
         observation: str = "flat",
         rules: str = "two_player",
     ) -> None:
-        """Play duplicate deals against ``easy``; the first call is before learning, the last after.
+        """Play duplicate deals against ``easy``. Call this before and after learning.
 
         Args:
-            player: takes float32 observations ``(n, *shape)`` and gives a number for each action,
-                ``(n, num_actions)``, of which the highest legal one counts; or an agent.
-            observation: what it was trained on.
-            rules: the game that it has learnt.
+            player: an agent, or a function from float32 observations ``(n, *shape)`` to scores of
+                the actions ``(n, num_actions)``. The legal action with the highest score is played.
+            observation: the encoder that it was trained on.
+            rules: the rules that it was trained on.
         """
         agent = player if hasattr(player, "act") else _Learner(player, observation)
         deals = self.choose(full=5_000, smoke=500)
@@ -90,7 +92,7 @@ class Report:
         self._margins.append({"margin": played.margin, "ci95": list(played.ci95), "deals": deals})
 
     def finish(self) -> None:
-        """Print the report, and write it where ``--json`` says."""
+        """Print the report, and write it to the file of ``--json``."""
         told = dict.fromkeys((*self._libraries, "gymnasium", "pettingzoo", "numpy"))
         record = {
             "versions": {name: _version(name) for name in told},
@@ -119,7 +121,7 @@ class Report:
 
 
 class _Learner(EncoderAgent):
-    """A player that asks a function for the worth of each action."""
+    """A player with a function that scores each action."""
 
     def __init__(self, worths: Callable[[Any], Any], observation: str) -> None:
         super().__init__(observation)

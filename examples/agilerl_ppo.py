@@ -2,7 +2,7 @@
 
     pip install . -r examples/requirements/agilerl_ppo.txt
     python examples/agilerl_ppo.py
-AgileRL takes the masks from `info["action_mask"]`, where the environment has them.
+AgileRL reads the masks from `info["action_mask"]`.
 """
 
 import gymnasium
@@ -17,10 +17,10 @@ torch.manual_seed(1)
 
 
 class Counted(gymnasium.vector.VectorWrapper):
-    """Notes for the report what each finished deal has paid."""
+    """Counts the reward of each finished deal for the report."""
 
     def step(self, actions):
-        """One step of all environments."""
+        """Step all environments."""
         result = _, rewards, ends, _, info = self.env.step(actions)
         report.decided(len(actions))
         for i in np.flatnonzero(ends):
@@ -44,7 +44,7 @@ agent = PPO(
 
 
 def worths(observations):
-    """The logits of AgileRL's policy, for the report."""
+    """Return the logits of AgileRL's policy, for the report."""
     agent.actor(torch.as_tensor(observations))
     return agent.actor.head_net.dist.logits.detach()
 

@@ -20,7 +20,7 @@ FORM = {"noop": True, "dtype": "float32", "action_mask": "info"}
 
 
 class Hearts(PettingZooClass):
-    """The task: what makes it, and what BenchMARL asks about it."""
+    """The task: its environment, and the properties that BenchMARL reads."""
 
     get_env_fun = staticmethod(lambda **_: lambda: PettingZooWrapper(parallel_env(**FORM)))
     supports_discrete_actions = staticmethod(lambda: True)
@@ -28,15 +28,15 @@ class Hearts(PettingZooClass):
 
 
 class Count(Callback):
-    """Notes for the report what each finished deal has paid."""
+    """Counts the reward of each finished deal for the report."""
 
     def on_batch_collected(self, batch):
-        """Called after each collection."""
+        """Count the deals of a collection."""
         count(report, batch.reshape(-1))
 
 
 def worths(observations):
-    """The logits of BenchMARL's policy, for the report: seat 0 sees what is asked about."""
+    """Return the logits of BenchMARL's policy, for the report. Seat 0 gets the observations."""
     seen = torch.as_tensor(observations)[:, None].expand(-1, 2, -1)
     seen = {"observation": seen, "action_mask": torch.ones(*seen.shape[:2], 29) > 0}
     seen = TensorDict({"player": seen}, len(observations))

@@ -1,4 +1,4 @@
-"""PPO in one file, in the manner of CleanRL, over the compiled vector environment.
+"""PPO in one file, in the style of CleanRL, over the compiled vector environment.
 
 To run it: `pip install . -r examples/requirements/cleanrl_ppo.txt`, then
 `python examples/cleanrl_ppo.py`.
@@ -21,7 +21,7 @@ optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=1e-
 
 
 def policy(seen, mask):
-    """The chances of the legal cards."""
+    """Return the distribution over legal cards."""
     return torch.distributions.Categorical(logits=actor(seen).masked_fill(mask == 0, -1e9))
 
 
@@ -43,7 +43,7 @@ for _ in range(report.choose(full=600, smoke=5)):
     *rows, values = (torch.stack(column) for column in zip(*rows, strict=True))
     gains, gain, after = torch.zeros_like(values), 0, critic(torch.as_tensor(observation)).detach()
     rewards, goes_on = torch.as_tensor(rewards).float(), torch.as_tensor(1 - ends).float()
-    for t in reversed(range(num_steps)):  # generalised advantages, without discount
+    for t in reversed(range(num_steps)):  # generalised advantage estimates, without discount
         gain = rewards[t] + goes_on[t] * (after + 0.95 * gain) - values[t]
         gains[t], after = gain, values[t]
     data = [part.flatten(0, 1) for part in (*rows, gains, gains + values)]

@@ -19,19 +19,19 @@ weights = drawn, jnp.zeros((128, env.num_actions))
 
 
 def logits(weights, seen):
-    """The preference for each card, of arrays of JAX or NumPy."""
+    """Return a logit per card, for arrays of JAX or NumPy."""
     return (seen @ weights[0]).clip(0) @ weights[1]
 
 
 def log_chances(weights, games):
-    """The logarithms of the chances of the cards, ``(..., num_actions)``."""
+    """Return the log-probabilities of the cards, ``(..., num_actions)``."""
     weighed = logits(weights, games.observation.astype(jnp.float32))
     return jax.nn.log_softmax(jnp.where(games.legal_action_mask, weighed, -1e9))
 
 
 @jax.jit
 def play_and_learn(games, adam, number):
-    """Play a deal in each game, and learn from the cards of both seats by REINFORCE."""
+    """Play a deal per game, and learn from the cards of both seats by REINFORCE."""
 
     def turn(games, keys):
         cards = jax.random.categorical(keys[0], log_chances(weights_of(adam), games))
@@ -50,7 +50,7 @@ games, adam = init(jax.random.split(jax.random.key(0), num_games)), begin(weight
 report.measure(lambda seen: logits(jax.device_get(weights_of(adam)), seen))
 for number in range(report.choose(full=2_000, smoke=20)):
     games, adam = play_and_learn(games, adam, number)
-    assert games.terminated.all()  # an illegal card would have ended a deal before
+    assert games.terminated.all()  # an illegal card would have ended a deal early
     report.decided(2 * env.rules.hand_size * num_games)
     for seat, margin in zip((0, 1) * num_games, games.rewards.ravel().tolist(), strict=True):
         report.played(seat, margin)

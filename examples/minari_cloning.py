@@ -1,4 +1,4 @@
-"""Behaviour cloning from a dataset of Minari: a network learns to play as `pro` does.
+"""Behaviour cloning from a Minari dataset: a network learns to play like `pro`.
 
 `pip install . -r examples/requirements/minari_cloning.txt`; `python examples/minari_cloning.py`.
 """
@@ -21,7 +21,7 @@ options = DatasetOptions(["pro"], "two_player", games=games, formats=["minari"],
 with tempfile.TemporaryDirectory() as folder:
     made = make_dataset(f"{folder}/pro-games", options)
     dataset = minari.MinariDataset(made.episodes)
-    episodes = list(dataset)  # the last observation of each is of the end: nothing is decided there
+    episodes = list(dataset)  # the last observation of each has no decision
     observations = torch.from_numpy(np.concatenate([e.observations[:-1] for e in episodes]))
     actions = torch.from_numpy(np.concatenate([e.actions for e in episodes]))
     masks = torch.from_numpy(np.concatenate([e.infos["action_mask"][:-1] for e in episodes]))
@@ -33,7 +33,7 @@ net.append(nn.Linear(256, number))
 
 
 def worths(seen):
-    """A number for each action, of which the highest legal one is played."""
+    """Return a score per action. The legal action with the highest score is played."""
     return net(torch.from_numpy(seen)).detach().numpy()
 
 
@@ -48,7 +48,7 @@ for _ in range(report.choose(full=20, smoke=8)):
         optimizer.step()
         report.decided(len(batch))
 
-for seed in range(report.choose(full=1_000, smoke=100)):  # the clone plays, where it was recorded
+for seed in range(report.choose(full=1_000, smoke=100)):  # play in the recorded environment
     (seen, info), over = env.reset(seed=seed), False
     while not over:
         best = np.where(info["action_mask"] == 1, worths(seen[None])[0], -np.inf)

@@ -1,7 +1,7 @@
-"""OpenSpiel's NFSP learns `micro` by self-play, and our exact tools say how exploitable it is.
+"""OpenSpiel's NFSP learns `micro` by self-play, and the exact tools compute its exploitability.
 
-Each seat has a learner of neural fictitious self-play (Heinrich and Silver 2016): its best response
-learns by DQN, and the player is the average of what the best responses played.
+Each seat has a learner of neural fictitious self-play (Heinrich and Silver 2016). Its best response
+learns by DQN, and its average policy imitates the best responses so far.
 
     pip install . -r examples/requirements/openspiel_nfsp.txt
     python examples/openspiel_nfsp.py
@@ -35,7 +35,7 @@ class Player:
             self.learned, _ = best_response.policy_of(self, tree)
 
     def act(self, view):
-        """A card for the player to act."""
+        """Return a card for the player to act."""
         chances = tree.chances_in(BatchView.of([view]), self.learned)[0]
         return int(rng.choice(len(chances), p=chances))
 

@@ -1,8 +1,7 @@
-"""Self-play in PettingZoo's own loop, with NumPy alone: one linear policy sits in both seats.
+"""Self-play in PettingZoo's own loop, with NumPy alone: one linear policy plays both seats.
 
-REINFORCE: after each deal every card that a seat played becomes likelier or less likely by what
-that seat won or lost. Both seats are paid, whoever took the last trick: `last` gives each agent its
-reward when the deal is over.
+REINFORCE: after each deal, the cards that a seat played become more likely if it won and less
+likely if it lost. When the deal is over, `last` gives both agents their rewards.
 
     pip install . -r examples/requirements/pettingzoo_loop.txt
     python examples/pettingzoo_loop.py
@@ -43,7 +42,7 @@ for _ in range(report.choose(full=20_000, smoke=500)):
         report.played(seat, returns[agent], offender=info["offender"])
         report.decided(len(played[agent]))
         for features, chances, action in played[agent]:
-            chances[action] -= 1  # now the gradient of minus the logarithm of its chance
+            chances[action] -= 1  # now the gradient of minus its log-probability
             weights -= 0.02 * returns[agent] * np.outer(features, chances)
 report.measure(lambda observations: observations @ weights)
 report.finish()

@@ -1,8 +1,8 @@
-"""RLlib's new API stack on a Ray cluster of two local nodes: one masked PPO sits in both seats.
+"""RLlib's new API stack on a Ray cluster of two local nodes: one masked PPO plays both seats.
 
     pip install . -r examples/requirements/rllib_selfplay.txt
     python examples/rllib_selfplay.py
-The wrapper says `observations` where PettingZoo says `observation`.
+The wrapper renames PettingZoo's `observation` to `observations`.
 """
 
 import ray
@@ -20,14 +20,14 @@ from hearts_env import hearts_v0
 
 
 def note(episode, metrics_logger, **_):
-    """Log what a finished deal has paid to each seat, on whichever node it was played."""
+    """Log each seat's reward of a finished deal, on the node that played it."""
     for agent, deal in episode.agent_episodes.items():
         facts = (int(agent[-1]), deal.get_return(), deal.get_infos(-1)["offender"], len(deal))
         metrics_logger.log_value("deals", facts, reduce="item_series")
 
 
 def worths(observations):
-    """What the policy would rather play, for the report."""
+    """Return the logits of the policy, for the report."""
     seen = {"observations": torch.as_tensor(observations), "action_mask": torch.ones(1)}
     return algorithm.get_module("both").forward_inference({"obs": seen})["action_dist_inputs"]
 

@@ -1,8 +1,8 @@
-"""Self-play with stable-baselines3 and sb3-contrib: MaskablePPO against its own past selves.
+"""Self-play with stable-baselines3 and sb3-contrib: MaskablePPO against its own snapshots.
 
-The learner sits in a random seat of each deal; the other seat is drawn from the pool of its past
-selves. It is paid for every deal, wherever it sits and whoever took the last trick, so that both
-seats learn. (The wrapper of PettingZoo's tutorial pays only the last to move.)
+The learner has a random seat in each deal. A snapshot from a pool plays the other seat. The learner
+gets its reward after every deal, in either seat. (The wrapper in PettingZoo's tutorial rewards only
+the last player to move.)
 
     pip install . -r examples/requirements/sb3_selfplay.txt
     python examples/sb3_selfplay.py
@@ -19,7 +19,7 @@ envs = HeartsSB3VecEnv(num_envs=64, rules="two_player", opponent="easy", seat="r
 
 
 class SelfPlay(BaseCallback):
-    """Adds the present policy to the opponents before each rollout; only the last five play."""
+    """Adds the current policy to the opponents before each rollout, and keeps the last five."""
 
     def _on_rollout_start(self):
         present = f"after {self.num_timesteps} steps"

@@ -1,7 +1,7 @@
-"""A language agent over the `text` observation: it reads the game in words and answers in words.
+"""A language agent over the `text` observation: it reads the game as text and answers in text.
 
-A language model would stand where `answer` stands: this one goes by rules of thumb. "Before" it
-repeats the last word of the text, which is a legal card.
+Replace `answer`, which follows rules of thumb, by a language model. In the first measurement the
+agent repeats the last word of the text, which is a legal card.
 
     pip install . -r examples/requirements/text_agent.txt
     python examples/text_agent.py
@@ -20,12 +20,12 @@ deck, decode = env.unwrapped.rules.deck, make_encoder("text").decode
 
 
 def legal_cards(text):
-    """The cards that the text calls legal, low ones first."""
+    """Return the legal cards in the text, low ones first."""
     return sorted(text.partition("Legal: ")[2].split(), key=lambda card: "2468TQA".index(card[0]))
 
 
 def answer(text):
-    """Lead low; leave the trick to the other with the highest card that does, best with QS."""
+    """Lead low. Otherwise play the highest card that loses the trick, preferably QS."""
     cards, led = legal_cards(text), re.search(r"Trick \d+: player \d (\w)(\w)$", text, re.MULTILINE)
     others = [card for card in cards if card != "QS"] or cards
     if led is None:
@@ -36,12 +36,12 @@ def answer(text):
 
 
 def action_of(told):
-    """The number of the card that an answer names."""
+    """Return the number of the card in an answer."""
     return deck.index(re.search(r"\b[2-9TJQKA][CDSH]\b", told)[0])
 
 
 class Speaker:
-    """The same as an agent: a view's text is the `text` observation."""
+    """Plays from a view, through its text."""
 
     def __init__(self, speak):
         self.act = lambda view: action_of(speak(view.to_text()))

@@ -1,8 +1,8 @@
-"""Self-play with Tianshou: one DQN sits in both seats of the PettingZoo environment.
+"""Self-play with Tianshou: one DQN plays both seats of the PettingZoo environment.
 
-A deal pays at its end, and half of all deals end with the other seat's card. So the return of a
-card is counted over the 26 cards of a deal: over one step, which is DQN's default, the seat that
-did not play the last card would learn nothing of its reward.
+Rewards come at the end of a deal, and half of all deals end with the opponent's card. Returns are
+therefore computed over all 26 cards of a deal. With one step, the default of DQN, the seat that did
+not play the last card would never see its reward.
 
     pip install . -r examples/requirements/tianshou_dqn.txt
     python examples/tianshou_dqn.py
@@ -33,7 +33,7 @@ both = MultiAgentOffPolicyAlgorithm(algorithms=[dqn, dqn], env=one)
 
 
 def count(deal):
-    """Note what a finished deal paid to each seat: the sum of its column of the rewards."""
+    """Count each seat's reward of a finished deal: the sum of its column of the rewards."""
     report.decided(len(deal))
     for seat, reward in enumerate(deal.rew.sum(axis=0)):
         report.played(seat, reward, offender=deal.info["offender"][-1])

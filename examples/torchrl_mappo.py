@@ -1,6 +1,6 @@
 """TorchRL's multi-agent PPO: one policy for both seats of the parallel environment.
 
-Both agents act at every step; `noop` is the only legal action of whoever is not to move.
+Both agents act at every step. `noop` is the only legal action of the agent that waits.
 
     pip install . -r examples/requirements/torchrl_mappo.txt
     python examples/torchrl_mappo.py

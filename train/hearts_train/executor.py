@@ -1,8 +1,8 @@
-"""Spread work over the processes of this machine, or over a Ray cluster.
+"""Spread work over processes of this machine, or over a Ray cluster.
 
-``spread(work, tasks)`` yields the results in the order of the tasks. Each result follows from its
-task alone. The number of processes, their machines and their deaths therefore change nothing: a
-task whose process ended is done again by another.
+``spread(work, tasks)`` yields the results in the order of the tasks. Each result depends only on
+its task. If a process dies, another one repeats its task. The number of processes, their machines
+and their deaths therefore change nothing.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Executor = tuple[int | None, str]
 BACKENDS = ("local", "ray")
 MAX_WORKERS = 1024
 _AHEAD = 4
-"""Tasks handed out per worker before the first of them is asked for. More would be wasted where the
-results so far decide that no more are needed."""
+"""Tasks per worker that are handed out ahead of the results. More would be wasted if the caller
+stops early."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MOST_LOSSES = 3
-"""Processes that may end one after another before a task is done. Then a task ends them."""
+"""Processes in a row that may end before a task is done. Then the task itself is the cause."""
 
 
 def spread(
@@ -61,17 +61,17 @@ def spread(
 
     Args:
         work: a function. Each process receives it once, pickled, and may keep data between tasks.
-        tasks: taken as they are needed, not all at once.
-        workers: number of processes. If None, one, which is this one, or with ``ray`` all cores
-            of the cluster.
-        backend: ``local`` for processes of this machine, ``ray`` for those of a Ray cluster: the
-            one that this process can reach, else one that is started on this machine.
-        apart: If True, a single worker is a process of its own, which an interruption ends at once.
-        cores: cores that a task takes on a Ray cluster, at most all those of a machine.
+        tasks: the tasks, taken when they are needed.
+        workers: number of processes. If None, this process alone, or with ``ray`` all cores of the
+            cluster.
+        backend: ``local`` for processes of this machine, or ``ray`` for a Ray cluster. Without a
+            cluster in reach, one is started on this machine.
+        apart: if True, a single worker is a separate process, which an interruption ends at once.
+        cores: cores per task on a Ray cluster, at most those of one machine.
 
     Raises:
-        HeartsError: if there is no such backend or number of workers, Ray is not installed,
-            `work` or a task cannot be pickled, or processes keep ending.
+        HeartsError: if `workers` or `backend` is invalid, Ray is not installed, `work` or a task
+            cannot be pickled, or processes keep ending.
     """
     workers, backend = check_executor(workers, backend)
     if backend == "local" and workers in (None, 1) and not apart:
@@ -87,11 +87,11 @@ def num_cores() -> int:
 
 
 def check_executor(workers: object, backend: object) -> Executor:
-    """Return `workers` and `backend` as ``spread`` takes them, before anything is started.
+    """Return `workers` and `backend`, checked.
 
     Raises:
-        HeartsError: unless they are a whole number from 1 to 1024 (or None) and a backend, or if
-            Ray is asked for and not installed.
+        HeartsError: if `workers` is not None or a whole number from 1 to 1024, `backend` is
+            unknown, or Ray is needed and not installed.
     """
     chosen = check_choice("backend", backend, BACKENDS)
     if chosen == "ray" and importlib.util.find_spec("ray") is None:
@@ -104,7 +104,7 @@ def check_executor(workers: object, backend: object) -> Executor:
 def _in_order(
     work: Callable[[Any], Any], tasks: Iterator[Any], workers: int | None, backend: str, cores: int
 ) -> Generator[Any]:
-    """Yield the results in order; a result that comes early waits for its turn."""
+    """Yield the results in the order of the tasks."""
     pool: _Ray | _Processes = (
         _Ray(work, workers, cores) if backend == "ray" else _Processes(work, workers or 1)
     )
@@ -146,13 +146,13 @@ def _kept(future: Future[_Outcome]) -> Future[_Outcome] | None:
     return None if isinstance(future.exception(), BrokenProcessPool) else future
 
 
-# ---- what a process does -------------------------------------------------------------------------
+# ---- the work of a process -----------------------------------------------------------------------
 _Outcome = tuple[Any, BaseException | None]
 """The result of a task, or the exception that it raised."""
 
 
 def _attempt(work: Callable[[Any], Any], task: Any) -> _Outcome:
-    """Do a task; an exception that cannot be pickled becomes a RuntimeError with its text."""
+    """Do a task. An exception that cannot be pickled becomes a RuntimeError with its text."""
     try:
         return work(task), None
     except Exception as error:
@@ -177,10 +177,10 @@ def _pickled(value: Any, name: str) -> bytes:
 
 # ---- processes of this machine -------------------------------------------------------------------
 class _Processes:
-    """Processes of this machine, started afresh: they share no memory with this one."""
+    """Processes of this machine. They are spawned and share no memory with this one."""
 
     def __init__(self, work: Callable[[Any], Any], size: int) -> None:
-        self.size = min(size, 61) if sys.platform == "win32" else size  # Windows waits for no more
+        self.size = min(size, 61) if sys.platform == "win32" else size  # the limit of Windows
         self._work = _pickled(work, "the work")
         self._start()
 
@@ -206,23 +206,23 @@ class _Processes:
     def close(self) -> None:
         """End all processes at once."""
         pool: Any = self._pool
-        for process in list((pool._processes or {}).values()):  # as kill_workers of Python 3.14
+        for process in list((pool._processes or {}).values()):  # like kill_workers of Python 3.14
             process.kill()
         pool.shutdown(cancel_futures=True)
 
 
 def _begin(work: bytes) -> None:
-    """Prepare a process; signals are for the process that started it, which ends this one."""
+    """Prepare a process. It ignores signals, because its parent ends it."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     global _work
-    # An exception in loading it belongs to the first task.
+    # Loaded with the first task, which then reports an exception.
     _work = functools.cache(lambda: pickle.loads(work))
 
 
 _work: Callable[[], Callable[[Any], Any]]
-"""Loads the work that this process does."""
+"""Loads the work of this process."""
 
 
 def _do(task: bytes) -> _Outcome:
@@ -230,7 +230,7 @@ def _do(task: bytes) -> _Outcome:
 
 
 def _end_with_parent() -> None:
-    """End this process once the one that started it has ended, also by a kill."""
+    """End this process when its parent has ended or was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -239,7 +239,7 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def _one_core_each() -> Iterator[None]:
-    """Let a process started in this context compute on one core: others are busy beside it."""
+    """Limit a process that is started within this context to one core."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -254,11 +254,11 @@ def _one_core_each() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Keep signals to the group from a process started in this context, even while it loads."""
+    """Block signals for a process that is started within this context, even while it loads."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    from multiprocessing import resource_tracker  # of POSIX
+    from multiprocessing import resource_tracker  # POSIX only
 
     resource_tracker.ensure_running()  # starting it later would let signals through
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -270,7 +270,7 @@ def _deaf() -> Iterator[None]:
 
 # ---- Ray -----------------------------------------------------------------------------------------
 class _Ray:
-    """The processes of a Ray cluster, which itself does a task again if its process was killed."""
+    """The processes of a Ray cluster. Ray repeats a task if its process was killed."""
 
     def __init__(self, work: Callable[[Any], Any], size: int | None, cores: int) -> None:
         import ray
@@ -282,11 +282,11 @@ class _Ray:
             handlers = {number: signal.getsignal(number) for number in SIGNALS}
             try:
                 ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
-            except Exception as error:  # its type depends on which of Ray's processes failed
+            except Exception as error:  # the type depends on which of Ray's processes failed
                 ray.shutdown()
                 raise HeartsError(
-                    f"backend: Ray cannot start ({describe(error)}); leave out --backend ray, or "
-                    "start a cluster with `ray start --head` first"
+                    f"backend: Ray cannot start ({describe(error)}); omit --backend ray, or start "
+                    "a cluster with `ray start --head` first"
                 ) from None
             if threading.current_thread() is threading.main_thread():
                 for number, handler in handlers.items():  # Ray has replaced some
@@ -295,13 +295,13 @@ class _Ray:
         machines = [node["Resources"].get("CPU", 0) for node in nodes if node["Alive"]]
         cores = max(1, min(cores, int(max(machines))))
         self.size = size or max(1, sum(int(number // cores) for number in machines))
-        self._work = [ray.put(data)]  # in a list: a process fetches it once, not with each task
+        self._work = [ray.put(data)]  # in a list, so each process fetches it once, not per task
         self._do = ray.remote(max_retries=_MOST_LOSSES, num_cpus=cores)(_do_in_ray)
         self._threads = ThreadPoolExecutor(self.size)  # each waits for one task
         self._running: set[Any] = set()
 
     def submit(self, task: bytes) -> Future[_Outcome]:
-        """Queue a task; as many run at once as there are workers."""
+        """Queue a task. At most `size` run at a time."""
         return self._threads.submit(self._wait, task)
 
     def _wait(self, task: bytes) -> _Outcome:
@@ -311,8 +311,8 @@ class _Ray:
             outcome: _Outcome = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             return None, HeartsError(
-                f"backend: Ray lost a task ({describe(error)}); check its cluster with "
-                "ray status, and play again"
+                f"backend: Ray lost a task ({describe(error)}); check the cluster with "
+                "ray status, and run this again"
             )
         finally:
             self._running.discard(ref)
@@ -334,7 +334,7 @@ class _Ray:
 
 @functools.lru_cache(maxsize=1)
 def _work_in_ray(ref: Any) -> Callable[[Any], Any]:
-    """Fetch the work of a spread; a process keeps the last one."""
+    """Return the work of a spread. Each process keeps the last one."""
     import ray
 
     work: Callable[[Any], Any] = pickle.loads(ray.get(ref))

@@ -1,6 +1,6 @@
-"""Notes and progress of long work for a person at a terminal, on standard error.
+"""Show notes and progress of long work on standard error.
 
-Training from Python shows it as commands do, so nothing here knows of the command line.
+Training from Python uses this, too, so nothing here depends on the command line.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import IO, TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from hearts_env.support.progress import Progress
 
-PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
+PLAIN_EVERY = 10.0  # seconds between lines of progress without a terminal
 
 
 class _Screen:
-    """A stream that only a person reads: writing to it never fails.
+    """A stream on which writing never fails.
 
-    The terminal may be closed while the work continues; results must not be lost with it.
+    The terminal may be closed while the work continues, and results must not be lost.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -39,20 +39,20 @@ class _Screen:
 
 
 def screen() -> IO[str]:
-    """Standard error for bars, tables and notes: writing to it never raises OSError."""
+    """Return standard error for bars, tables and notes. Writing to it never raises OSError."""
     return cast("IO[str]", _Screen(sys.stderr))
 
 
 def note(text: str) -> None:
-    """Print a line for the person at the terminal, on standard error."""
+    """Print a line on standard error."""
     print(text, file=screen(), flush=True)
 
 
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Progress]:
-    """Show progress on standard error; yield the function that takes it.
+    """Show progress on standard error. Yield the function that reports it.
 
-    On a terminal it is a bar with the time left, elsewhere a line every few seconds.
+    A terminal shows a bar with the time left. Otherwise a line is printed every few seconds.
     """
     if not sys.stderr.isatty():
         yield _plain_progress(label)
@@ -87,7 +87,7 @@ def _plain_progress(label: str) -> Progress:
     def report(done: float, total: float, message: str = "") -> None:
         nonlocal last, origin
         now = clock.now()
-        if done > 0 and not origin[0]:  # the time before went into compilation
+        if done > 0 and not origin[0]:  # the time before was spent on compilation
             origin = now, done
         if now - last < PLAIN_EVERY or done <= origin[1]:
             return
@@ -100,7 +100,7 @@ def _plain_progress(label: str) -> Progress:
 
 
 def format_seconds(seconds: float) -> str:
-    """Format like ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    """Format a duration like ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,10 +1,9 @@
-"""Files that survive a kill: a header line, then records, one sealed line each, only ever appended.
+"""Files that survive a kill: a header line, then one sealed line per record, only appended.
 
-Each line is JSON and carries a digest of itself. The header names the kind of file, the version of
-its format, the version of the package that wrote it, and the settings that everything in it follows
-from. A last line that was cut short is dropped. Any other line whose digest is not its own was
-edited or damaged: it is left out of the records and listed. The digest shows accidents, not
-forgers, who can write a new one.
+Each line is JSON with a digest of its content. The header names the kind of file, the version of
+its format, the version of the package that wrote it, and the settings that determine the records.
+An incomplete last line is dropped. Any other line with a wrong digest was edited or damaged. It is
+left out of the records, and its number is listed. The digest detects accidents, not forgery.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.files import check_output, held, lock_beside, read_limited, write_whole
 
 MOST_BYTES = 2**31
-_BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else would write other ends of lines
+_BINARY = getattr(os, "O_BINARY", 0)  # on Windows, against a conversion of line ends
 _HEADER = ("format", "version", "package", "settings")
 
 
@@ -32,28 +31,27 @@ class FileKind(NamedTuple):
     """The kind of a file."""
 
     name: str
-    """As its header says it: ``hearts-env results``."""
+    """The name in the header, like ``hearts-env results``."""
     version: int
-    """Of the format; a file of another version is refused."""
+    """The version of the format. Files of other versions are refused."""
     argument: str
-    """Where a user names such a file; it begins messages: ``resume``."""
+    """The argument that names such a file, which starts messages, like ``resume``."""
     article: str
-    """What it is in a message: ``a file of results``."""
+    """The kind in messages, like ``a file of results``."""
     advice: str
-    """What to give instead of something else: ``give one that --save has written``."""
+    """The advice for a file of another kind, like ``give one that --save has written``."""
 
 
 class Store:
-    """One file: what it holds, and where more is appended.
+    """A file of records.
 
-    Whoever appends holds the file's lock (``saving``) or that of its folder.
+    To append, hold the lock of the file (``saving``) or of its folder.
 
     Attributes:
         path: The file.
-        settings: What everything in it follows from.
-        records: The entries of the whole lines after the header when the file was opened, in their
-            order. Appended ones are in the file alone.
-        damaged: The numbers of the lines that are not whole, from 1.
+        settings: The settings that determine the records.
+        records: The records in the file when it was opened, in order, without those appended since.
+        damaged: The numbers of damaged lines, from 1.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any], *, is_synced: bool) -> None:
@@ -73,17 +71,18 @@ class Store:
         *,
         is_synced: bool = True,
     ) -> Store:
-        """Begin a file, whole or not at all; what is there already stays.
+        """Create a file with its header, whole or not at all. Never overwrite.
 
         Args:
             path: the file.
-            kind: what it is to hold.
-            settings: of types that JSON knows.
-            is_synced: every line outlives a loss of power, not only the end of this process.
+            kind: its kind.
+            settings: a mapping of JSON types.
+            is_synced: if True, every line survives a loss of power. If False, it survives the end
+                of this process.
 
         Raises:
-            FileExistsError: if something is there.
-            OSError: if it cannot be written; then there is no file.
+            FileExistsError: if the file exists.
+            OSError: if it cannot be written. Then there is no file.
         """
         store = cls(Path(path), _plain(settings), is_synced=is_synced)
         header = dict(zip(_HEADER, (kind.name, kind.version, __version__, settings), strict=True))
@@ -103,13 +102,13 @@ class Store:
         is_synced: bool = True,
         limit: int = MOST_BYTES,
     ) -> Store:
-        """Read a file of this version of the package; new lines follow its last whole one.
+        """Read a file that this version of the package wrote. New lines follow its last whole one.
 
         Args:
             path: the file.
-            kind: what it must hold.
+            kind: its kind.
             is_synced: as for ``create``.
-            limit: the most bytes that it may have.
+            limit: its maximum size in bytes.
 
         Raises:
             HeartsError: if it is too large, of another kind or version, written by another version
@@ -152,10 +151,10 @@ class Store:
         return store
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Write a record; when this returns, it outlives this process.
+        """Write a record. It then survives the end of this process.
 
         Raises:
-            OSError: if it cannot be written; then the file is as it was.
+            OSError: if it cannot be written. Then the file is unchanged.
         """
         data = sealed(entry)
         try:
@@ -170,12 +169,12 @@ class Store:
         self._end += len(data)
 
     def _write(self, handle: int, data: bytes) -> None:
-        """Put data behind the last whole line, all of it or nothing."""
-        os.ftruncate(handle, self._end)  # what was cut short before
+        """Write data after the last whole line, all of it or nothing."""
+        os.ftruncate(handle, self._end)  # drop an incomplete line
         os.lseek(handle, self._end, os.SEEK_SET)
         left = memoryview(data)
         try:
-            while left:  # a disk that becomes full takes a part, and refuses the next
+            while left:  # a disk that fills up takes only a part
                 left = left[os.write(handle, left) :]
             if self._is_synced:
                 os.fsync(handle)
@@ -186,7 +185,7 @@ class Store:
 
     @property
     def size(self) -> int:
-        """Bytes up to the end of the last whole line."""
+        """The number of bytes up to the end of the last whole line."""
         return self._end
 
 
@@ -197,20 +196,22 @@ def saving(
     kind: FileKind,
     settings: Mapping[str, Any],
 ) -> Iterator[Store | None]:
-    """The file that results are saved to while they are found, locked against other processes.
+    """Open the file that results are saved to, locked against other processes.
+
+    Yields None if neither `save` nor `resume` is given.
 
     Args:
-        save: a file to begin; it must not exist yet.
-        resume: a file to continue, of this version of the package.
-        kind: what it holds.
-        settings: what the results follow from; a file to continue must have the same.
+        save: a new file.
+        resume: a file to continue, written by this version of the package.
+        kind: its kind.
+        settings: the settings that determine the results. A file to continue must have the same.
 
     Raises:
-        HeartsError: if both are given; the file to begin exists or has no folder; the file to
-            continue is of another kind, version or settings; or another process holds it.
+        HeartsError: if both are given, the new file exists or has no folder, the file to continue
+            has another kind, version or settings, or another process holds it.
         OSError: if it cannot be read or written.
     """
-    path = check_place(save, resume)  # before the lock file is made, which an error could leave
+    path = check_place(save, resume)  # before the lock file is made, which would stay after errors
     if path is None:
         yield None
         return
@@ -227,11 +228,11 @@ def saving(
 def check_place(
     save: str | os.PathLike[str] | None, resume: str | os.PathLike[str] | None
 ) -> Path | None:
-    """Return the file that ``saving`` begins or continues; None if neither is given.
+    """Return the file that ``saving`` creates or continues, or None if neither is given.
 
     Raises:
-        HeartsError: if both are given, or the file to begin exists or has no folder.
-        OSError: if the file to continue is not there.
+        HeartsError: if both are given, or the new file exists or has no folder.
+        OSError: if the file to continue does not exist.
     """
     if save is not None and resume is not None:
         raise HeartsError("save: resumed work stays in its file; omit save")
@@ -250,14 +251,14 @@ def check_place(
 
 
 def sealed(entry: Mapping[str, Any]) -> bytes:
-    """An entry as a line of a file, with a digest of itself."""
+    """Return a record as a line of a file, with its digest."""
     text = json.dumps(dict(entry), allow_nan=False, separators=(",", ":"))
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return f'{{"digest":"{digest}","entry":{text}}}\n'.encode()
 
 
 def unsealed(line: bytes) -> dict[str, Any] | None:
-    """The entry of a line, given without its end; None if it is damaged."""
+    """Return the record of a line (given without its end), or None if it is damaged."""
     try:
         entry = json.loads(line)["entry"]
         return entry if isinstance(entry, dict) and sealed(entry) == line + b"\n" else None
@@ -266,13 +267,13 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value as it will be read again: lists for tuples."""
+    """Return a mapping as JSON will return it, with lists for tuples."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(value)))
     return plain
 
 
 def _check_settings(path: str, there: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Refuse a file of other settings, naming what differs."""
+    """Raise if a file has other settings, naming the difference."""
     name = repr(path)
     for field, value in settings.items():
         old = there.get(field)
