@@ -204,7 +204,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self._cast = [entries[place] for place in places]
         for place, entry in enumerate(self._cast):
             if place != seat:
-                entry.agent.reseed(self._numbers_for(entry))
+                entry.agent.reseed(self._opponents_seed(entry))
         self._compiled = [compiled(entry.agent, self.rules) for entry in self._cast]
         others = {int(place) for p, place in enumerate(places) if p != seat}
         opponent = np.int64(others.pop()) if len(others) == 1 else NOBODY
@@ -330,7 +330,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             info[name] = info[name].copy()
         return observation, info
 
-    def _numbers_for(self, entry: Opponent) -> int:
+    def _opponents_seed(self, entry: Opponent) -> int:
         """Return an opponent's seed. Only compiled code gets one that reveals the episode's."""
         assert self.episode_seed is not None
         if compiled(entry.agent, self.rules) is not None:

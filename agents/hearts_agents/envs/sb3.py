@@ -215,19 +215,13 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         """Do nothing, as no resource is held."""
 
     # -- attributes of single environments, for models --------------------------------------------
-    def has_attr(self, attr_name: str) -> bool:
-        """Return whether environments have an attribute or method of this name."""
-        return attr_name in ("action_masks", "render_mode", "rules", "opponents") or (
-            attr_name in self.__dict__
-        )
-
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute of each environment. All environments share them.
 
         Raises:
             AttributeError: if there is none of this name.
         """
-        if not self.has_attr(attr_name):
+        if attr_name not in ("action_masks", "opponents") and attr_name not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute {attr_name!r}")
         value = getattr(self, attr_name)
         return [value for _ in self._places(indices)]

@@ -24,7 +24,7 @@ from hearts_agents.programs.view_lines import ViewLines
 from hearts_agents.user_code import ILLEGAL, Fault
 from hearts_env import HeartsError, PlayerView, Rules, __version__
 from hearts_env.batch.views import BatchView
-from hearts_env.support.arguments import check_any_seed, check_number
+from hearts_env.support.arguments import check_any_seed, check_number, check_positive
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import kind_of
 
@@ -32,7 +32,7 @@ EXEC = "exec:"
 """The prefix of a program's name, so code in a module named ``exec`` cannot be named."""
 PROTOCOL = 1
 SECONDS, START_SECONDS, BATCH = 10.0, 20.0, 256
-_MOST_SECONDS, _MOST_BATCH = 86_400.0, 65_536
+_MOST_BATCH = 65_536
 _MOST_FAILURES = 3
 _MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello; per view
 _MOST_NAME = 100
@@ -71,8 +71,8 @@ class ExternalAgent(Agent):
         self.command = command
         self._words = _split(command)
         self._seed = None if seed is None else check_any_seed(seed)
-        self.seconds = _limit("seconds", seconds)
-        self.start_seconds = _limit("start_seconds", start_seconds)
+        self.seconds = check_positive("seconds", seconds)
+        self.start_seconds = check_positive("start_seconds", start_seconds)
         self.batch = check_number("batch", batch, 1, _MOST_BATCH)
         self._rules: Rules | None = None
         self._process: LineProcess | None = None
@@ -335,16 +335,6 @@ def _split(command: str) -> list[str]:
             f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}", value=EXEC + command
         )
     return words
-
-
-def _limit(name: str, value: object) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= _MOST_SECONDS:  # type: ignore[operator]
-        raise HeartsError(
-            f"{name}: {quoted(value)} is not a time limit; give seconds above 0, at most 86,400",
-            value=value,
-        )
-    return float(value)  # type: ignore[arg-type]
 
 
 def _kind(message: dict[str, Any]) -> str:
