@@ -51,13 +51,13 @@ class State:
     A policy reads `observation`. Fields with an underscore hold hidden cards.
 
     Attributes:
-        current_player: the seat to act, int32; 0 when the deal is over.
+        current_player: the seat to act, int32, or 0 when the deal is over.
         observation: that seat's ``flat`` observation, ``(size,) int8``.
         rewards: each seat's margin divided by ``rules.max_margin`` when the deal has just ended,
             else zeros, ``(2,) float32``.
-        terminated: True if the deal is over; with ``auto_reset``, if the last deal has just ended.
+        terminated: True if the deal is over. With ``auto_reset``, if the last deal has just ended.
         truncated: always False.
-        legal_action_mask: ``(num_actions,) bool``; all True when the deal is over.
+        legal_action_mask: ``(num_actions,) bool``, all True when the deal is over.
     """
 
     env_id = "hearts"
@@ -111,7 +111,7 @@ class Hearts:
                 points of cards and moon, and the end of a match may differ from ``two_player``.
 
         Raises:
-            RulesError: if another rule differs; the message names it.
+            RulesError: if another rule differs. The message names it.
         """
         self.rules = Rules.make(rules)
         _check(self.rules)
@@ -253,7 +253,7 @@ class Hearts:
         return (state._played & self._suits[HEARTS]).any() | state._voids.any()
 
     def _suit_of(self, card: jax.Array) -> jax.Array:
-        """Return the one-hot suit of a one-hot card; zeros for no card."""
+        """Return the one-hot suit of a one-hot card, or zeros for no card."""
         return (self._suits & card).any(1)
 
     def _cards_of(self, suit: jax.Array) -> jax.Array:

@@ -44,10 +44,10 @@ class Agent:
     """The rules that it can play, in words. ``check_rules`` decides."""
 
     def check_rules(self, rules: Rules) -> None:
-        """Raise if this player cannot play `rules`. Called before the deal; accepts all by default.
+        """Raise if this player cannot play `rules`, before the deal. The default accepts all.
 
         Raises:
-            HeartsError: if it cannot play them; the message says which rules it plays.
+            HeartsError: if it cannot play them. The message says which rules it plays.
         """
 
     def act(self, view: PlayerView) -> int:
@@ -95,7 +95,7 @@ class Agent:
         """
 
     def random_state(self) -> RandomState:
-        """Return the state of the random numbers, ``(n,) uint64``; empty if there are none."""
+        """Return the state of the random numbers, ``(n,) uint64``, or an empty array."""
         return np.zeros(0, np.uint64)
 
     def restore_random(self, state: RandomState) -> None:
@@ -299,7 +299,7 @@ class AgentAdapter(Agent):
 
 
 def unadapted(agent: Agent) -> Player:
-    """Return the player inside an ``AgentAdapter``; any other agent itself."""
+    """Return the player inside an ``AgentAdapter``, or any other agent itself."""
     return agent.player if isinstance(agent, AgentAdapter) else agent
 
 

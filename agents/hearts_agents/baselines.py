@@ -68,9 +68,9 @@ class Baseline(Agent):
     worlds: int
     """All worlds are examined up to this number."""
     samples: int | None
-    """If there are more worlds, this many are sampled; None: as many as time allows."""
+    """If there are more worlds, this many are sampled. If None, as many as time allows."""
     milliseconds: float | None = None
-    """The time limit, in ms, of a decision that samples worlds; None: no limit."""
+    """The time limit, in ms, of a decision that samples worlds. If None, no limit."""
 
     def __init__(self, seed: int | None = None) -> None:
         """Seed the random numbers. If None, the operating system seeds them."""
@@ -221,7 +221,7 @@ class Pro(Baseline):
                 (less than a millisecond), up to 8 with more.
 
         Raises:
-            HeartsError: if an option has an unusable value; the message names it.
+            HeartsError: if an option has an unusable value. The message names it.
         """
         super().__init__(seed)
         if worlds is not None:

@@ -18,14 +18,14 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.arguments import check_flag
 
 SHIPPED = {"two_player": True, "mini": False, "classic": True}
-"""The games by preset. True: the network takes its preferred action; False: it samples.
+"""The games by preset. If True, the network takes its preferred action. If False, it samples.
 
 In small decks, a policy that does not mix is more exploitable (docs/champion.md).
 """
 OTHERS = {"small": ("two_player",), "taught": ("two_player",)}
 """The package's other networks, and their games.
 
-``small`` has a seventeenth of the weights; the network for ``mini`` is small itself. ``taught`` was
+``small`` has a seventeenth of the weights. The network for ``mini`` is small itself. ``taught`` was
 pretrained on the choices of ``pimc``. A search uses it as a model of such opponents.
 """
 
@@ -52,12 +52,12 @@ class Champion(PerGameAgent):
             seed: the seed of its random numbers, if it is not greedy.
             search: the search budget per card: a time (``50ms``), a number of worlds (``32``) or
                 ``all``. If None, the network plays without search.
-            greedy: if True, take the preferred action; if False, sample from the policy. If None,
+            greedy: if True, take the preferred action. If False, sample from the policy. If None,
                 as in ``SHIPPED``. A search plays the best card that it finds.
             small: if True, use the network with a seventeenth of the weights, if there is one.
 
         Raises:
-            HeartsError: if an option has an unusable value; the message names it.
+            HeartsError: if an option has an unusable value. The message names it.
         """
         super().__init__(seed)
         self.search = None if search is None else Budget(search).text

@@ -32,7 +32,7 @@ _MOST_TEXT = 500
 _OURS = frozenset([*map(loaded_from, OWN.values()), NetworkAgent, SolvedAgent])
 
 Answer = tuple[NDArray[np.int64], list[Fault]]
-"""The action of each row, `NO_ACTION` at a fault; and the faults, at most one per row."""
+"""The action of each row, `NO_ACTION` at a fault, and the faults, at most one per row."""
 
 
 def is_ours(agent: object) -> bool:
@@ -142,7 +142,7 @@ def check(given: Any, views: BatchView, faults: Sequence[Fault] = ()) -> Answer:
     Args:
         given: the answer.
         views: the views.
-        faults: rows that have failed already; their answers are ignored.
+        faults: rows that have failed already. Their answers are ignored.
 
     Returns:
         The actions ``(len(views),) int64`` and all faults, by row.

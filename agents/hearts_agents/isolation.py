@@ -102,7 +102,7 @@ class Isolated(Agent):
 
         Args:
             name: the agent's name in messages.
-            agent: a spec, from which the process makes the agent; or the agent, which is sent. Its
+            agent: a spec, from which the process makes the agent. Or the agent, which is sent. Its
                 class must be importable there.
             rules: the rules to play. If None, the agent only describes itself.
             seed: the seed of its random numbers, if it plays.
@@ -164,7 +164,7 @@ class Isolated(Agent):
         self._first_reply("ready")
 
     def reseed(self, seed: int) -> None:
-        """Continue with a fresh agent, without memory, whose random numbers follow from `seed`."""
+        """Continue with a fresh agent, without memory, seeded with `seed`."""
         if self._process is not None:
             self.ready()
         self._seed = seed
@@ -225,7 +225,7 @@ class Isolated(Agent):
             self.close()
             text = f"agent: the process of {self.name!r} gave no policy ({error}); omit isolate"
             raise HeartsError(text) from None
-        except HeartsError:  # also a ValueError; it has the agent's message
+        except HeartsError:  # also a ValueError, with the agent's message
             raise
         except (KeyError, TypeError, ValueError):
             self.close()

@@ -89,13 +89,13 @@ class Weighed(NamedTuple):
     """The values by which a search chooses, for some views."""
 
     values: Floats
-    """Q, ``(views, num_actions)``: each action's mean margin over the examined worlds in points;
+    """Q, ``(views, num_actions)``: each action's mean margin over the examined worlds in points,
     -inf for illegal actions."""
     logs: Floats
     """log p, ``(views, num_actions)``."""
     fans: list[Fan]
     """All worlds of each view, one fan per opponent model. A weight is the probability of world and
-    model; the weights of a view sum to 1 over all models."""
+    model. The weights of a view sum to 1 over all models."""
 
 
 class OpponentModel:
@@ -143,7 +143,7 @@ class SearchAgent(CachingAgent):
             epsilon: the assumed probability, in [0, 1], that the opponent played at random.
 
         Raises:
-            HeartsError: if an option has an unusable value; the message names it.
+            HeartsError: if an option has an unusable value. The message names it.
         """
         if not isinstance(policy, EncoderAgent):
             raise HeartsError(

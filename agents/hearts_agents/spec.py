@@ -53,7 +53,7 @@ _MOST_COMMAND = 10_000
 
 
 class Kind(StrEnum):
-    """What an agent's name can refer to."""
+    """The kinds of agents that a name can refer to."""
 
     OWN = "own"  # one of this package's players
     FILE = "file"  # or the folder of a training run
@@ -68,11 +68,11 @@ class AgentSpec:
     """A parsed agent name.
 
     Attributes:
-        kind: What the name refers to.
+        kind: The kind of agent.
         name: The name without version and options: ``pro``, a path, ``my.py:Mine``, ``exec:./bot``.
-        text: The full name in records, which can be parsed again; None for an object.
+        text: The full name in records, which can be parsed again, or None for an object.
         options: The options after the name, as text.
-        agent: The object, if one was given.
+        agent: The object, if the kind is OBJECT.
     """
 
     kind: Kind
@@ -104,7 +104,7 @@ class AgentSpec:
 
     @classmethod
     def from_json(cls, record: object) -> Self:
-        """Parse an agent name from a record. Unknown names become UNKNOWN; nothing is loaded."""
+        """Parse an agent name from a record. Unknown names become UNKNOWN. Nothing is loaded."""
         text = str(record)  # a record may contain any value
         is_program = text.startswith(EXEC)
         if not is_program and looks_like_path(text) and kind_of(text):
@@ -176,7 +176,7 @@ class AgentSpec:
 
     @property
     def _risk(self) -> str:
-        """The reason why loading the file can run code from it; "" if it cannot."""
+        """The reason why loading the file can run code from it, or "" if it cannot."""
         risks = (risk for suffix, risk in RISKS.items() if self.name.endswith(suffix))
         return next(risks, "") if self.kind is Kind.FILE else ""
 
@@ -233,7 +233,7 @@ class AgentSpec:
         return parse_options(self.name, self.factory, self.options) if self.options else {}
 
     def make(self, seed: int | None = None, *, allow_code: bool = False, **options: Any) -> Agent:
-        """Make the agent; see ``make_agent``."""
+        """Make the agent (see ``make_agent``)."""
         if self.kind is Kind.OBJECT and not is_model(self.agent):
             player = as_agent(self.agent)
             if options or seed is not None:
@@ -261,10 +261,10 @@ class AgentSpec:
             return as_agent(factory(**options), name)
 
     def fresh(self, agent: Agent, seed: int, name: str) -> Agent:
-        """Return a copy of `agent`; if it cannot be copied, make it again from its name.
+        """Return a copy of `agent`, or make it again from its name if it cannot be copied.
 
         Args:
-            agent: an agent made by this spec; it is not changed.
+            agent: an agent made by this spec. It is not changed.
             seed: the seed of the copy's random numbers.
             name: the agent's name in errors.
 
@@ -350,14 +350,14 @@ def make_agent(
     Args:
         agent: one of:
 
-            - a name from ``agent_names()``, with a version if wanted (``pro-v1``);
+            - a name from ``agent_names()``, with a version if wanted (``pro-v1``)
             - the path of a checkpoint, a training run's folder, or a model file of
-              stable-baselines3, TorchScript or ONNX;
+              stable-baselines3, TorchScript or ONNX
             - code as ``my_agent.py:MyAgent`` or ``package.module:MyAgent``: a class, or a function
-              that returns a player;
-            - a program as ``exec:./bot --flag``;
-            - an object with ``act(view)``, returned as it is if it is an ``Agent``, else adapted;
-            - a model of stable-baselines3 or a ``torch.nn.Module``, which is copied.
+              that returns a player
+            - a program as ``exec:./bot --flag``
+            - an object with ``act(view)``, returned as it is if it is an ``Agent``, else adapted
+            - a model of stable-baselines3 or a ``torch.nn.Module``, which is copied
 
             Options may follow a name, as in ``pro?worlds=50``.
         seed: the seed of the player's random numbers. If None, the operating system seeds them.

@@ -51,7 +51,7 @@ class MyAgent(Agent):
         return float(np.dot(weights, (1, rank, points)))
 
     def action_probs(self, views: BatchView) -> NDArray[np.float64]:
-        """Return the probability of each action, (len(views), num_actions); 0 if illegal."""
+        """Return the probability of each action, (len(views), num_actions), 0 if illegal."""
         probs = np.zeros((len(views), views.rules.num_actions))
         for row, view in enumerate(views):
             legal = view.legal_actions()

@@ -35,7 +35,7 @@ def register() -> None:
     """Register the games in OpenSpiel as ``hearts_env``. A second call has no effect.
 
     Raises:
-        HeartsError: if OpenSpiel cannot be imported; the message names what to install.
+        HeartsError: if OpenSpiel cannot be imported. The message names the fix.
     """
     _game_module()
 

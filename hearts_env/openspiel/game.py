@@ -66,7 +66,7 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
         """Make a game with these parameters, and the defaults of `PARAMETERS`.
 
         Raises:
-            HeartsError: if one cannot be used; the message names it and the fix.
+            HeartsError: if one cannot be used. The message names it and the fix.
         """
         self.setup = setup = Setup(params or {})
         self.first = Dealt(setup, 0 if len(setup.tables) == 1 else -1)
@@ -113,7 +113,7 @@ class Dealt(NamedTuple):
 
     setup: Setup
     table: int
-    """The place in ``setup.tables``; -1 until it is chosen."""
+    """The place in ``setup.tables``, -1 until it is chosen."""
     owners: tuple[int, ...] = ()
     """The owner of each card dealt so far: a seat, or the number of players for the kitty."""
     hearts: Game | None = None
@@ -179,7 +179,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
     # -- results ----------------------------------------------------------------------------------
     def returns(self) -> list[float]:
-        """Return each player's return; zeros before the end."""
+        """Return each player's return, or zeros before the end."""
         hearts, setup = self._now.hearts, self._now.setup
         return [0.0] * setup.rules.players if hearts is None else setup.returns(hearts)
 
@@ -223,7 +223,7 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
 
 
 def state_of(game: Any, hearts: Game) -> HeartsState:
-    """Return the state of a deal; see ``hearts_env.openspiel.state_of``."""
+    """Return the state of a deal (see ``hearts_env.openspiel.state_of``)."""
     setup: Setup = game.setup
     state: HeartsState = game.new_initial_state()
     for action in [*setup.chance_actions(hearts), *hearts.actions]:
@@ -250,7 +250,7 @@ class Observer:
         self.dict[self._name] = self.tensor[seats:].reshape(space.shape)
 
     def set_from(self, state: HeartsState, player: int) -> None:
-        """Write the view of `player` into ``tensor``, in place; zeros before the deal."""
+        """Write the view of `player` into ``tensor``, in place, or zeros before the deal."""
         self.tensor.fill(0)
         if state.hearts is not None:
             self._encoder.write(state.hearts.view(player), self._seen)

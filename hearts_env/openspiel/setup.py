@@ -112,7 +112,7 @@ class Setup:
 
     # -- returns ----------------------------------------------------------------------------------
     def returns(self, game: Game) -> list[float]:
-        """Return each seat's margin, divided by ``rules.max_margin``; zeros before the end."""
+        """Return each seat's margin, divided by ``rules.max_margin``, or zeros before the end."""
         rules = self.rules
         if not game.is_over:
             return [0.0] * rules.players
@@ -124,7 +124,7 @@ class Setup:
         rules = self.rules
         return rules.players * most_cards(rules) + (rules.moon == "choose")
 
-    # -- copies: states share one setup; unpickling makes a new one -------------------------------
+    # -- copies: states share one setup, unpickling makes a new one -------------------------------
     def __deepcopy__(self, memo: object) -> Setup:
         return self
 

@@ -1,7 +1,7 @@
 """Many episodes at once, with one learner in each and opponents in the other seats.
 
 This is the core of the vector environments. One compiled loop over all games plays the baselines.
-Other agents are asked by ``act_batch``, once for all games that wait for them. The environment's
+Other agents answer ``act_batch``, once for all games that wait for them. The environment's
 seed and the episode's number determine the episode's seed, which determines the cards, the
 learner's seat, the opponents and their random numbers. So game i of many is the game of a single
 environment with the same seed.
@@ -70,14 +70,14 @@ class Finished:
     truncated: Bools
     """True for a match that was cut off."""
     facts: dict[str, NDArray[Any]]
-    """The final infos by key; see ``Arena.no_facts``."""
+    """The final infos by key (see ``Arena.no_facts``)."""
 
 
 class Arena:
     """`num_envs` episodes side by side. After one has ended, `begin` begins the next.
 
     ``over`` marks games that have ended and not begun again. Actions there are ignored. Their masks
-    are empty; with ``acts_when_over``, action 0 alone is legal, because a policy must give some
+    are empty. With ``acts_when_over``, action 0 alone is legal, because a policy must give some
     action and learns nothing from a forced one.
     """
 
@@ -103,10 +103,10 @@ class Arena:
         render_scale: float,
         render_names: Sequence[str] | None,
     ) -> None:
-        """Make the games; call ``reset`` first. The arguments are those of `HeartsEnv`.
+        """Make the games. Call ``reset`` first. The arguments are those of `HeartsEnv`.
 
         Raises:
-            HeartsError: if an argument is invalid; the message names it and the fix.
+            HeartsError: if an argument is invalid. The message names it and the fix.
         """
         self.rules = rules = Rules.make(rules, players)
         self.is_match = check_choice("episode", episode, EPISODES) == "match"
@@ -164,7 +164,7 @@ class Arena:
         """Begin episodes in `games`, or in all games.
 
         Args:
-            seed: the seed of the first game; the others count up from it. Or a list of one seed per
+            seed: the seed of the first game. The others count up from it. Or a list of one seed per
                 game. A None in it means a random seed, or with `games` the next episode of the
                 game's sequence. If None, all games continue their sequences.
             random: draws the seeds of new sequences.
@@ -483,7 +483,7 @@ class ManyLearners:
 
 
 def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return the options of a reset; {} if `options` is None.
+    """Return the options of a reset, or {} if `options` is None.
 
     Raises:
         HeartsError: if they are not a mapping, or one is not in `known`.
@@ -519,8 +519,8 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     """Return one seed per game, ``(num_envs,) int64``, as Gymnasium does.
 
     Args:
-        seed: the first seed, from which the others count up; or a list, with None for a random
-            one; or None for all random.
+        seed: the first seed, from which the others count up. Or a list, with None for a random
+            one. Or None for all random.
         num_envs: the number of games.
         fallback: draws the random seeds.
 

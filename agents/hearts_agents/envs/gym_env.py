@@ -49,10 +49,10 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
 
     ``info`` has the same keys with the same types after every reset and step:
 
-    - ``action_mask`` (int8) and ``seat``;
-    - ``opponent``, its position in the list `opponent`, or -1 if the seats' opponents differ;
+    - ``action_mask`` (int8) and ``seat``
+    - ``opponent``, its position in the list `opponent`, or -1 if the seats' opponents differ
     - the result, zeros and -1 before the end: ``scores``, ``points``, ``shooter``, ``offender``;
-      ``chips`` under rules that settle in chips; ``totals`` and ``winner`` in matches.
+      ``chips`` under rules that settle in chips, ``totals`` and ``winner`` in matches.
 
     The hand history is ``env.unwrapped.game.to_text()``. ``env.unwrapped.episode_seed`` is the
     episode's seed, which reveals every card.
@@ -80,7 +80,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """Make an environment; call ``reset`` first.
+        """Make an environment. Call ``reset`` first.
 
         Opponents with random numbers are reseeded for each episode.
 
@@ -108,7 +108,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             render_names: the players' names in pictures. If None, ``player_0`` and so on.
 
         Raises:
-            HeartsError: if an argument is invalid; the message names it and the fix.
+            HeartsError: if an argument is invalid. The message names it and the fix.
         """
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         self.table = raw_env(
@@ -257,7 +257,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         return self.table.game
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Return the learner's legal actions, a new array ``(n,) int8``; zeros at the end."""
+        """Return the learner's legal actions, a new array ``(n,) int8``, or zeros at the end."""
         masks = np.zeros(self.rules.num_actions, np.int8)
         if not self._is_over:
             write_mask(self.table.game.legal_mask, masks)
@@ -298,7 +298,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         """Return the action of the opponent in seat `player`.
 
         Raises:
-            HeartsError: if the opponent raises one or acts illegally; the message names it.
+            HeartsError: if the opponent raises one or acts illegally. The message names it.
         """
         entry, baseline = self._cast[player], self._compiled[player]
         try:

@@ -158,7 +158,7 @@ class OpponentPool:
 
     @property
     def cumulative(self) -> NDArray[np.float64]:
-        """The cumulative probabilities of the entries, ``(len,) float64``; the last is 1.
+        """The cumulative probabilities of the entries, ``(len,) float64``. The last is 1.
 
         Raises:
             HeartsError: if all weights are 0.
@@ -179,7 +179,7 @@ class OpponentPool:
             places: the place in the pool of each game's acting opponent, ``(n,)``.
 
         Raises:
-            HeartsError: if an opponent raises or acts illegally; the message names it.
+            HeartsError: if an opponent raises or acts illegally. The message names it.
         """
         for place in np.unique(places).tolist():
             some = games[places == place]
@@ -195,7 +195,7 @@ class OpponentPool:
                 ) from error
 
     def reseed(self, seed: int) -> None:
-        """Restart the random numbers of all agents; the seeds are `seed` plus the place."""
+        """Restart the random numbers of all agents. Their seeds are `seed` plus the place."""
         for place, entry in enumerate(self.entries):
             entry.agent.reseed(seed + place)
 

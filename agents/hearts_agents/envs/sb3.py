@@ -67,20 +67,20 @@ class HeartsSB3VecEnv(ManyLearners, VecEnv):
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """Make the environments; call ``reset`` first.
+        """Make the environments. Call ``reset`` first.
 
         All arguments not listed here are those of `HeartsEnv`.
 
         Args:
             num_envs: the number of environments.
             num_threads: the number of threads for the opponents.
-            seed: the seed of the first environment; the others count up from it. If None, random.
+            seed: the seed of the first environment. The others count up from it. If None, random.
                 A later ``seed(n)``, which models call, takes effect at the next reset.
             render_mode: ``rgb_array`` for ``render()`` to draw the first environment, as
-                ``VecVideoRecorder`` expects; or None.
+                ``VecVideoRecorder`` expects, or None.
 
         Raises:
-            HeartsError: if an argument is invalid; the message names it and the fix.
+            HeartsError: if an argument is invalid. The message names it and the fix.
         """
         self.arena = Arena(
             num_envs,

@@ -40,7 +40,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
 
     ``infos`` has the keys of ``HeartsEnv``'s info, each an array. ``action_mask`` is
     ``(num_envs, n) int8``. ``infos["final_info"]`` has them too, and ``episode`` with ``r``
-    (return) and ``l`` (length). There are no hand histories; ``hearts dataset`` writes those.
+    (return) and ``l`` (length). There are no hand histories. ``hearts dataset`` writes those.
     ``envs.unwrapped.episode_seeds`` has the current episodes' seeds, which reveal every card.
     """
 
@@ -69,7 +69,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """Make the environments; call ``reset`` first.
+        """Make the environments. Call ``reset`` first.
 
         All arguments not listed here are those of `HeartsEnv`.
 
@@ -81,7 +81,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             render_mode: must be None. Render a single environment instead.
 
         Raises:
-            HeartsError: if an argument is invalid; the message names it and the fix.
+            HeartsError: if an argument is invalid. The message names it and the fix.
         """
         self._mode = _check_mode(autoreset_mode)
         self.arena = Arena(
@@ -136,7 +136,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
-        """When the next episode begins; fixed at construction."""
+        """When the next episode begins. It is fixed at construction."""
         return self._mode
 
     def reset(
@@ -145,11 +145,11 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         """Begin new episodes in all environments, or in those of a mask.
 
         Args:
-            seed: the seed of the first environment; the others count up from it. Or a list. If
+            seed: the seed of the first environment. The others count up from it. Or a list. If
                 None, the next episodes in the last seed's sequence, which is random at first.
             options: ``reset_mask``, ``(num_envs,) bool``: reset only these environments.
                 ``game``: a `Game` of the same rules, also in mid-deal, from which the episodes
-                continue; or a list of one per environment, with None for a dealt one. Opponents
+                continue. Or a list of one per environment, with None for a dealt one. Opponents
                 play up to the learner's turn. The games are not changed, and later episodes are
                 dealt.
 
@@ -268,7 +268,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         """Return ``action_masks()`` or an attribute of each environment, as Gymnasium does.
 
         Raises:
-            AttributeError: if there is none of this name; the message lists the names.
+            AttributeError: if there is none of this name. The message lists the names.
         """
         return tuple(self.arena.masks()) if name == "action_masks" else self.get_attr(name)
 
@@ -276,7 +276,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         """Return an attribute of each environment, one of ``SHARED`` or ``OWN``.
 
         Raises:
-            AttributeError: if there is none of this name; the message lists the names.
+            AttributeError: if there is none of this name. The message lists the names.
         """
         if name in SHARED:
             return (getattr(self, SHARED[name]),) * self.num_envs

@@ -64,9 +64,9 @@ class Checkpoint:
     layers: tuple[int, ...]
     """The sizes of the layers, from the observation to the actions."""
     activation: str
-    """The activation of an ``mlp``; empty for a module."""
+    """The activation of an ``mlp``, empty for a module."""
     training: dict[str, Any] = field(default_factory=dict)
-    """Information about the training, for people; nothing depends on it."""
+    """Information about the training, for people. Nothing depends on it."""
     module: str | None = None
     """The user's own torch module, as ``FILE.py:NAME``."""
 
@@ -200,7 +200,7 @@ def refuse_weights(path: str | Path) -> None:
     """Raise if torch.save, pickle or Keras wrote a file. The file is not loaded.
 
     Raises:
-        CheckpointError: if so; the message says how to make an agent of the weights.
+        CheckpointError: if so. The message says how to make an agent of the weights.
     """
     if kind_of(path) != "file":
         return

@@ -109,7 +109,7 @@ class ModelAgent(EncoderAgent):
         """Raise if the file is of another kind. `names` are its members if it is a zip archive."""
 
     def _load(self) -> None:
-        """Load the model if its file's content was given, and inspect it."""
+        """Load the model from its file's content, if any, and inspect it."""
 
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
         """Raise if a mismatch can be seen without a trial."""
@@ -274,7 +274,7 @@ class ModuleAgent(ModelAgent):
 
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
-        """Raise unless the file is TorchScript; see ``ModelAgent``."""
+        """Raise unless the file is TorchScript."""
         if not any("/code/" in name for name in names):
             raise CheckpointError(
                 f"agent: {quoted(path)} is not TorchScript; write it with "
@@ -317,7 +317,7 @@ class Sb3Agent(ModelAgent):
 
     @staticmethod
     def check_file(path: str, names: set[str]) -> None:
-        """Raise unless ``model.save`` wrote the file; see ``ModelAgent``."""
+        """Raise unless ``model.save`` wrote the file."""
         if not {"data", "policy.pth"} <= names:
             raise CheckpointError(
                 f"agent: {quoted(path)} is not a file of stable-baselines3; give one that "

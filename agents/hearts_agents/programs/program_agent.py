@@ -34,7 +34,7 @@ PROTOCOL = 1
 SECONDS, START_SECONDS, BATCH = 10.0, 20.0, 256
 _MOST_BATCH = 65_536
 _MOST_FAILURES = 3
-_MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello; per view
+_MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello, and per view
 _MOST_NAME = 100
 _AHEAD, _ALONE = 2, 32
 """The most unanswered messages before more are sent: with many views each, and with one view each.
@@ -99,11 +99,11 @@ class ExternalAgent(Agent):
             raise ProgramError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:
-        """Return the program's answer; the name of an action becomes its number."""
+        """Return the program's answer, with the name of an action as its number."""
         return self.act_batch(BatchView.of([view]))[0]
 
     def act_batch(self, views: BatchView) -> Actions:
-        """Return the program's answers, ``(len(views),) int64``; a list if one is not an action.
+        """Return the program's answers, ``(len(views),) int64``, or a list if one is not an action.
 
         Raises:
             ProgramError: if the program fails.

@@ -17,7 +17,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.cards import SUITS, list_of
 from hearts_env.views.position import PHASES
 
-_MOST_PIECES = 60_000  # of each kind; some 40 MB in all
+_MOST_PIECES = 60_000  # of each kind, about 40 MB in all
 _SHIFTS = np.arange(k.PLAYS_A_WORD) * k.PLAY_BITS
 
 
