@@ -237,10 +237,11 @@ def test_games_of_more_players_have_no_exact_values(tmp_path):
 
 
 # ---- the command ---------------------------------------------------------------------------------
-def test_the_command_makes_a_dataset(tmp_path):
+def test_the_command_makes_a_dataset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Minari joins a relative folder twice
     words = ["--agent", "easy", "--agent", "random", "--deals", 3, "--rules", "micro"]
     words += ["--set", "seat=1", "--set", "random=0.25", "--set", "view=text,json"]
-    result = run("dataset", tmp_path / "d", *words, "--json")
+    result = run("dataset", "d", *words, "--json")
     assert result.exit_code == 0, result.stderr
     reported = json.loads(result.stdout)
     assert reported["rows"]["games"] == 3

@@ -141,7 +141,7 @@ def write_minari(
     """
     minari = library("minari")
     folder.mkdir(parents=True)
-    with warnings.catch_warnings(), _datasets_in(folder):
+    with warnings.catch_warnings(), _datasets_in(folder.absolute()):  # Minari joins it twice
         warnings.simplefilter("ignore", UserWarning)  # Minari asks for an e-mail address and a link
         storage = minari.create_dataset_from_buffers(
             options.dataset_id,

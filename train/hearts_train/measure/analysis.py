@@ -352,7 +352,7 @@ def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
 
 
 # ---- hints ---------------------------------------------------------------------------------------
-_ANOTHER = "ask another player, as in: hint pro"
+_ANOTHER = "ask another agent, like pro"
 
 
 @dataclass(frozen=True)

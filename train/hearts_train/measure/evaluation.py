@@ -117,12 +117,12 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types, followed by the fields of ``Result``."""
         common = [one.name for one in fields(Result)]
-        own = [one.name for one in fields(self) if one.name not in (*common, *self._of_deals())]
+        own = [one.name for one in fields(self) if one.name not in (*common, *_OF_DEALS)]
         return {name: plain(getattr(self, name)) for name in (*own, *common)}
 
-    def _of_deals(self) -> tuple[str, ...]:
-        """Return the names of fields with a value per deal, which are too long for a record."""
-        return ()
+
+_OF_DEALS = ("margins", "shares", "worst")
+"""Fields of results with a value per deal, which are too long for a record."""
 
 
 def plain(value: Any) -> Any:
@@ -199,9 +199,6 @@ class Evaluation(Result):
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""
         return evaluations_table([self]).to_html()
-
-    def _of_deals(self) -> tuple[str, ...]:
-        return "margins", "shares", "worst"
 
     @classmethod
     def of(

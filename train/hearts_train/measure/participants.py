@@ -56,9 +56,7 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
 class Participant:
     """An agent as it was entered."""
 
-    def __init__(
-        self, agent: AgentLike, seed: int, name: str | None = None, *, isolate: bool = False
-    ) -> None:
+    def __init__(self, agent: AgentLike, seed: int, *, isolate: bool = False) -> None:
         """Make the agent, unless it is an object. Its random numbers depend on `seed`.
 
         With `isolate` each player has its own process. An agent that runs foreign code is then made
@@ -68,7 +66,7 @@ class Participant:
             HeartsError: the agent is unknown.
         """
         self.spec = AgentSpec.parse(agent)
-        self.name = self.spec.label if name is None else name
+        self.name = self.spec.label
         self.isolate = isolate
         self._agent: Agent | None = None
         self._probe: Isolated | None = None
