@@ -1,7 +1,6 @@
-"""Sphinx's settings for the documentation site; `make docs` builds it.
+"""Settings of Sphinx for the documentation site, which `make docs` builds.
 
-The pages are plain Markdown that reads well on GitHub too. What the site adds to them stands in
-``docs/site_pages.py``.
+The pages are plain Markdown that reads well on GitHub too. ``docs/site_pages.py`` adapts them.
 """
 
 from __future__ import annotations
@@ -68,6 +67,6 @@ pygments_dark_style = "monokai"
 
 
 def setup(app: Sphinx) -> None:
-    """Sphinx calls this."""
+    """Set up the site."""
     app.add_lexer("console", BashLexer)  # pages show commands without a prompt
     site_pages.setup(app)

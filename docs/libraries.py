@@ -1,4 +1,4 @@
-"""Runs every example with its library, into ``docs/results/libraries.json``.
+"""Run every example with its library, and write ``docs/results/libraries.json``.
 
 An example is a file ``examples/NAME.py`` with what it needs in ``examples/requirements/NAME.txt``;
 the comment at the head of that file says what users of the library must know. Each gets a virtual
@@ -35,17 +35,17 @@ _INSTALL_SECONDS = 1800.0
 
 
 def names() -> list[str]:
-    """All examples."""
+    """Return the names of all examples."""
     return sorted(path.stem for path in EXAMPLES.glob("[a-z]*.py"))
 
 
 def requirements_file(name: str) -> Path:
-    """What an example needs beside hearts-env."""
+    """Return the requirements file of an example."""
     return EXAMPLES / "requirements" / f"{name}.txt"
 
 
 def requirements(name: str) -> tuple[str, list[str]]:
-    """The notes for users of an example's library, and what pip installs."""
+    """Return the notes on an example's library, and its requirements."""
     notes, wanted = [], []
     for line in requirements_file(name).read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
@@ -56,18 +56,18 @@ def requirements(name: str) -> tuple[str, list[str]]:
 
 
 def subject(name: str) -> str:
-    """The first sentence of an example."""
+    """Return the first sentence of an example."""
     tree = ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"))
     first, _, _ = (ast.get_docstring(tree) or name).partition("\n\n")
     return " ".join(first.split()).removesuffix(".")
 
 
 class Failed(Exception):
-    """An example, or the installation of its library, failed."""
+    """The failure of an example or of its installation."""
 
 
 def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
-    """Run a program in the folder of `log`, which takes its output; with it ends all it started.
+    """Run a program in the folder of `log` with its output there, and end all its processes.
 
     Raises:
         Failed: if its exit status is not 0, or it takes longer than `limit` seconds.
@@ -87,7 +87,7 @@ def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
 
 
 def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
-    """Make an example's environment where it is not up to date, run it, and return its record.
+    """Update an example's virtual environment, run it, and return its record.
 
     Raises:
         Failed: if it cannot be installed, fails, or writes no report.
@@ -113,7 +113,7 @@ def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; returns the exit status: 1 if an example failed."""
+    """Run the given examples. Return the exit status, 1 if one failed."""
     parser = argparse.ArgumentParser(description="Run the examples, each with its library.")
     parser.add_argument("names", nargs="*", help="examples; none: all")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for each (600)")

@@ -1,7 +1,7 @@
-"""The generated parts of the documentation, by name: what stands between two marks of a page.
+"""The generated parts of the documentation, by name.
 
-Each function marked with `part` is one; the words after its name are its arguments. Most read files
-in ``docs/results``; ``docs/tables.py`` puts them into the pages.
+Each function marked with `part` returns the text of one part. The words after its name in a page
+are its arguments. Most read files in ``docs/results``. ``docs/tables.py`` writes the pages.
 """
 
 from __future__ import annotations
@@ -49,34 +49,34 @@ from hearts_train.measure.statistics import mean_and_interval
 DOCS = Path(__file__).resolve().parent
 
 PARTS: dict[str, Callable[..., str]] = {}
-"""Generated parts by name; the words after the name are their arguments."""
+"""The functions marked with `part`, by name."""
 
 _BAR = re.compile(r"(?<!\\)\|")
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
-"""A Python block of a page: what follows the word `python`, and the code."""
+"""A Python block of a page: the flags after the word `python`, and the code."""
 
 
 def pages() -> list[Path]:
-    """Every page of the documentation that is written by hand, and the tables of results."""
+    """Return every page, except those that the site generates."""
     built = (DOCS / "_site", DOCS / "reference")
     return sorted(p for p in DOCS.rglob("*.md") if not any(p.is_relative_to(b) for b in built))
 
 
 def part(function: Callable[..., str]) -> Callable[..., str]:
-    """Make a function a part of that name."""
+    """Register a function as the part of its name."""
     PARTS[function.__name__] = function
     return function
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table; bars in cells are escaped."""
+    """Return a Markdown table. Bars in cells are escaped."""
     lines = [list(head), ["---"] * len(head), *(list(map(str, row)) for row in rows)]
     return "".join("| " + " | ".join(_BAR.sub(r"\\|", c) for c in line) + " |\n" for line in lines)
 
 
 # ---- rules ---------------------------------------------------------------------------------------
 def show(value: object) -> str:
-    """A field's value in the fewest words that `Rules` would read back."""
+    """Return the value of a field in words."""
     if isinstance(value, str):
         return f"`{value}`"
     if isinstance(value, tuple):
@@ -90,7 +90,7 @@ def show(value: object) -> str:
 
 
 def ranks_of(rules: Rules) -> str:
-    """What a deck that lacks cards consists of: its ranks in every suit, and one or two cards."""
+    """Return the ranks of a deck in every suit, and up to two more cards; else an empty string."""
     suits = [{c[0] for c in rules.deck if c[1] == suit} for suit in "CDSH"]
     common = set.intersection(*suits)
     more = [card for card in rules.deck if card[0] not in common]
@@ -99,7 +99,7 @@ def ranks_of(rules: Rules) -> str:
 
 
 def show_deck(rules: Rules) -> str:
-    """The number of cards, and which there are or are not, whichever is shorter."""
+    """Return the number of cards, and either their ranks or the removed cards."""
     if not rules.removed:
         return f"{len(rules.deck)}"
     kept, left_out = ranks_of(rules), show(rules.removed)
@@ -109,7 +109,7 @@ def show_deck(rules: Rules) -> str:
 
 @part
 def fields() -> str:
-    """Every field of ``Rules``: values, default, and the meaning that its docstring gives."""
+    """Return every field of ``Rules`` with its values, default and meaning."""
     rows = []
     for field in dataclasses.fields(Rules):
         name, default = field.name, getattr(Rules(), field.name)
@@ -118,7 +118,7 @@ def fields() -> str:
 
 
 def field_values(name: str) -> str:
-    """What a field may be."""
+    """Return the possible values of a field."""
     if name in CHOICES:
         return ", ".join(show(value) for value in CHOICES[name])
     if name in RANGES:
@@ -134,7 +134,7 @@ def field_values(name: str) -> str:
 
 @part
 def options(*names: str) -> str:
-    """The fields in which presets differ from a plain ``Rules()``, their decks apart."""
+    """Return the fields in which presets differ from a plain ``Rules()``, except their decks."""
     rows = []
     for name in names:
         rules, plain = Rules.preset(name), Rules()
@@ -146,7 +146,7 @@ def options(*names: str) -> str:
 
 @part
 def decks(*names: str) -> str:
-    """The deck, hand and kitty of presets, for each number of players."""
+    """Return the deck, hand and kitty of presets for each number of players."""
     rows = []
     for name in names:
         for number in PRESETS[name].players:
@@ -158,21 +158,21 @@ def decks(*names: str) -> str:
 
 @part
 def template() -> str:
-    """The code that ``hearts agents --new my_agent`` writes."""
+    """Return the code that ``hearts agents --new my_agent`` writes."""
     code = Path(agent_template.__file__).read_text(encoding="utf-8")
     return f"```python no-run\n{code.replace('template.', 'my_agent.')}```\n"
 
 
 @part
 def explained(name: str) -> str:
-    """The rules of a preset as the sentences of ``hearts rules``."""
+    """Return the sentences that ``hearts rules`` prints for a preset."""
     return "".join(f"- {sentence}\n" for sentence in explain(Rules.preset(name)))
 
 
 # ---- arrays --------------------------------------------------------------------------------------
 @part
 def state() -> str:
-    """The layout of a state."""
+    """Return the layout of a state."""
     rows = [
         [
             f"`{f.name}`",
@@ -197,7 +197,7 @@ def state() -> str:
 
 @part
 def encoder(name: str, preset: str) -> str:
-    """The places of an encoder's observation of a preset."""
+    """Return the positions of an encoder's observation of a preset."""
     made, rules = ENCODERS[name], Rules.preset(preset)
     space = made.space(rules)
     text = f"`{preset}`: shape `{space.shape}`, `{space.dtype}`.\n\n"
@@ -228,7 +228,7 @@ def encoder(name: str, preset: str) -> str:
 
 @part
 def sizes() -> str:
-    """The shape of every encoder's observation under some presets."""
+    """Return the shape of every encoder's observation under some presets."""
     rows = []
     for preset in ("two_player", "mini", "micro", "classic", "kitty", "hoyle"):
         numbers = PRESETS[preset].players
@@ -241,7 +241,7 @@ def sizes() -> str:
 
 # ---- files of results ----------------------------------------------------------------------------
 def results(pattern: str) -> list[Any]:
-    """Return what the files of results of this name hold, or all that fit a pattern.
+    """Return the content of all files of results whose names match a pattern.
 
     Raises:
         SystemExit: if there are none.
@@ -255,18 +255,18 @@ def results(pattern: str) -> list[Any]:
 
 
 def interval(record: dict[str, Any]) -> str:
-    """Like ``+2.13 ± 0.03``."""
+    """Format a margin with its interval, like ``+2.13 ± 0.03``."""
     return format_margin(record["margin"], record["ci95"])
 
 
 def percent(record: dict[str, Any]) -> str:
-    """A share with its 95 % interval, like ``94.3 (92.7 to 95.6)``."""
+    """Format a share with its 95 % interval, like ``94.3% (92.7% to 95.6%)``."""
     low, high = record["ci95"]
     return f"{record['share']:.1%} ({low:.1%} to {high:.1%})"
 
 
 def spread(values: Sequence[float], form: str, unit: str = "") -> str:
-    """Mean and standard deviation; of a single value the value."""
+    """Format mean ± standard deviation, or a single value alone."""
     mean = f"{statistics.fmean(values):{form}}"
     if len(values) < 2:
         return mean + unit
@@ -274,7 +274,7 @@ def spread(values: Sequence[float], form: str, unit: str = "") -> str:
 
 
 def points(value: float) -> str:
-    """An exploitability, a small one to four places."""
+    """Format an exploitability with three places, a small one with more."""
     if value < 0.001:
         return f"{max(value, 0.0):.0e}"
     return f"{value:.{4 if value < 0.01 else 3}f}"
@@ -282,11 +282,11 @@ def points(value: float) -> str:
 
 @part
 def rows(source: str, *template: str) -> str:
-    """A table of records in files of results, by its template in the page.
+    """Return a table of records in files of results, by its template in the page.
 
-    ``rows FILE[.key ...] [if CONDITION]``, then the head of the table, then one or more rows: what
-    stands in braces is Python, in which the fields of a record have their names, and `row` is all
-    of it. FILE may be several, with commas between.
+    The template is ``rows FILE[.key ...] [if CONDITION]``, the head of the table, and one or more
+    rows. Braces hold Python, in which the fields of a record are variables and `row` is the whole
+    record. FILE may be several names, separated by commas.
     """
     source, _, condition = source.partition(" if ")
     files, *keys = source.split(".")
@@ -304,7 +304,7 @@ def rows(source: str, *template: str) -> str:
 
 
 def listed(found: Any) -> list[Any]:
-    """The records below a key: of a dictionary its values, each with its name; of one, itself."""
+    """Return a list of records: a list itself, a dictionary's values with names, or one record."""
     if isinstance(found, list):
         return found
     if all(isinstance(value, dict) for value in found.values()):
@@ -314,7 +314,7 @@ def listed(found: Any) -> list[Any]:
 
 @part
 def strengths(*names: str) -> str:
-    """Margins of one player over another, each from a file of results."""
+    """Return margins of one agent over another, each from a file of results."""
     form = "| `{agent}` | `{opponent}` | {interval(row)} | {deals:,} |"
     source = f"{','.join(names)}.commands.results"
     return rows(source, "| player | against | margin | duplicate deals |", form)
@@ -322,7 +322,7 @@ def strengths(*names: str) -> str:
 
 @part
 def learned(config: str) -> str:
-    """The results of a config's players, over the seeds that were trained."""
+    """Return the results of a configuration's runs, over their seeds."""
     runs = [[done["results"] for done in run["commands"]] for run in results(f"{config}-[0-9]*")]
     deals = f"{runs[0][1][0]['deals']:,} duplicate deals"
     rows = []
@@ -341,7 +341,7 @@ def learned(config: str) -> str:
 
 @part
 def speeds(group: str, *words: str) -> str:
-    """What the contestants of a group of `bench speed`, or those with one of these words, do."""
+    """Return the speeds of a group of `bench speed`, or those whose name has one of the words."""
     measured = [record["commands"][0]["results"] for record in results("speed*")]
     all_rows = next(filter(None, ([r for r in all_ if r["group"] == group] for all_ in measured)))
     found = [Result(**r) for r in all_rows if not words or any(w in r["name"] for w in words)]
@@ -350,7 +350,7 @@ def speeds(group: str, *words: str) -> str:
 
 
 def gain_of(gain: dict[str, Any]) -> str:
-    """The margin of an attacker, with its interval or its share of that of a best response."""
+    """Format the margin of an attacker with its interval, or its share of the best response's."""
     if gain["ci95"] is not None:
         return interval(gain)
     share = f" ({gain['ratio']:.0%})" if (gain["ratio"] or 0.0) > 0 else ""
@@ -359,14 +359,14 @@ def gain_of(gain: dict[str, Any]) -> str:
 
 @part
 def attackers() -> str:
-    """The attackers and what they do."""
+    """Return the attackers and their methods."""
     rows = [[f"`{name}`", method.meaning] for name, method in METHODS.items()]
     return table(["attacker", "plays"], rows)
 
 
 @part
 def benchmark_tracks() -> str:
-    """The tracks of HeartsBench and their fields."""
+    """Return the tracks of HeartsBench and their fields."""
     rows = [
         [
             f"`{track.name}`",
@@ -382,7 +382,7 @@ def benchmark_tracks() -> str:
 
 @part
 def leaderboard(track: str) -> str:
-    """The entries of a track: the best first, with what attackers take from them."""
+    """Return the entries of a track, best first, with the margin of the best attacker."""
     entries = [record for record in entered() if record["result"]["track"] == track]
     entries.sort(key=lambda record: -record["result"]["margin"])
     rows = []
@@ -400,7 +400,7 @@ def leaderboard(track: str) -> str:
 
 
 def places(entries: Sequence[dict[str, Any]]) -> list[str]:
-    """The place of each entry of a track, or the range of its places.
+    """Return the place of each entry of a track, or the range of its places.
 
     An entry is above another if the 95 % interval of their difference on the same deals is clear of
     zero.
@@ -419,7 +419,7 @@ def places(entries: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def entered() -> list[dict[str, Any]]:
-    """The entries of the leaderboard.
+    """Return the entries of the leaderboard.
 
     Raises:
         SystemExit: if one is not whole, or does not say whose it is.
@@ -453,7 +453,7 @@ def entered() -> list[dict[str, Any]]:
 
 
 def taken_from(result: dict[str, Any]) -> str:
-    """What the best attacker wins from the agent of a result; exact where that is known."""
+    """Return the margin of the best attacker of a result's agent, exact where that is known."""
     exact = result["exploitability"]
     if exact is not None:
         value = exact["exploitability"]
@@ -475,7 +475,7 @@ def taken_from(result: dict[str, Any]) -> str:
 
 
 def trained_class(decisions: int | None) -> str:
-    """An agent's training decisions, rounded up to a power of ten from 10^6 on."""
+    """Return an agent's training decisions, rounded up to a power of ten of at least 10^6."""
     if not decisions:
         return "none" if decisions == 0 else "not declared"
     return f"10^{max(6, len(str(decisions - 1)))}"

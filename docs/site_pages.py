@@ -1,4 +1,4 @@
-"""What the documentation site makes of the Markdown pages, and its pages that follow from the code.
+"""Prepare the Markdown pages for the documentation site, and generate its reference.
 
 - The side bar has the headings of ``docs/index.md`` and, below each, the pages of its table.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
@@ -39,7 +39,7 @@ BUILT = {
     "reference/contributing.rst": "Contributing",
     "reference/cite.rst": "How to cite",
 }
-"""Pages that only the site has, and their titles."""
+"""Pages of the site alone, and their titles."""
 
 TWINS = {
     "README.md": "index.md",
@@ -47,13 +47,13 @@ TWINS = {
     "CONTRIBUTING.md": "reference/contributing.rst",
     "CITATION.cff": "reference/cite.rst",
 }
-"""Files of the repository's root, and the pages of the site that say the same."""
+"""Files of the repository's root, and the pages of the site with the same content."""
 
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
 _OUTPUT = re.compile(r"^<!-- generated: output -->\n```text\n", re.MULTILINE)
 _MOVING = re.compile(r"^!\[(.*)\]\(images/deal\.gif\)$", re.MULTILINE)
 _STILL = r"\g<0>" + "\n\n```{image} images/table.png\n" + r":alt: \1" + "\n:class: still\n```"
-"""A still picture, shown in its place to those who prefer reduced motion."""
+"""A still picture for readers who prefer reduced motion."""
 _CELL = re.compile(
     r"^```python\n(?P<code>.*?)^```$"
     r"|^<!-- generated: (?:shown (?P<shown>.+?) as .*?|[^>]*?) -->\n.*?^<!-- end -->$",
@@ -74,7 +74,7 @@ def sections(text: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def prepared(text: str, page: Path) -> str:
-    """The text of a Markdown page as Sphinx is to read it."""
+    """Return the text of a Markdown page as Sphinx reads it."""
 
     def rewrite(link: re.Match[str]) -> str:
         target = (page.parent / link["target"]).resolve()
@@ -100,9 +100,9 @@ def prepared(text: str, page: Path) -> str:
 
 
 def notebook_of(text: str) -> dict[str, Any]:
-    """A page as a Jupyter notebook: its code without output, and what it shows as a cell.
+    """Return a page as a Jupyter notebook, without outputs.
 
-    Links to other pages, which would lead nowhere, keep their text alone.
+    Links to other pages become plain text.
     """
     cells: list[dict[str, Any]] = []
 
@@ -133,11 +133,11 @@ PACKAGES = {
     "hearts_agents": "Agents",
     "hearts_train": "Training and measuring",
 }
-"""The pages of the reference; a name is on that of the innermost package that it comes from."""
+"""The pages of the reference. A name is on the page of its innermost package."""
 
 
 def imported_by_pages() -> Iterator[str]:
-    """Every name of these packages that a page of the documentation imports."""
+    """Yield every name of these packages that a page imports."""
     for page in parts.pages():
         for _, code in parts.BLOCK.findall(page.read_text("utf-8")):
             for node in ast.walk(ast.parse(code)):
@@ -146,9 +146,9 @@ def imported_by_pages() -> Iterator[str]:
 
 
 def public_names() -> dict[str, Any]:
-    """Every public class and function, by the name that users import it by.
+    """Return every public class and function by the name to import it by.
 
-    Each thing has one name, the shortest; what a function returns comes with it.
+    Each has one name, the shortest. The classes that functions return are included.
     """
     names = [
         f"{package}.{name}"
@@ -173,12 +173,12 @@ def public_names() -> dict[str, Any]:
 
 
 def is_ours(thing: Any) -> bool:
-    """Whether a class is of these packages."""
+    """Return whether a class belongs to these packages."""
     return str(thing.__module__).startswith("hearts_")
 
 
 def api_pages() -> dict[str, str]:
-    """The reference of Python: a page with all names, and one for each package."""
+    """Return the Python reference: a page with all names, and one per package."""
     head = "Every public class and function, from its docstring. Whatever else the packages hold "
     head += "may change without notice.\n\n.. toctree::\n   :hidden:\n\n"
     pages = {"api": heading("Python", "=") + head + "".join(f"   api/{p}\n" for p in PACKAGES)}
@@ -205,9 +205,9 @@ def api_pages() -> dict[str, str]:
 
 
 def mend_docstring(what: str, lines: list[str]) -> None:
-    """Put right, in place, what Napoleon has made of a docstring; pages of the docs become links.
+    """Repair Napoleon's output for a docstring in place, and link pages of the docs.
 
-    In a property's "The length: of the vector." Napoleon takes all before the colon for a type.
+    In a property's "The length: of the vector." Napoleon takes the words before the colon as type.
     """
     typed = [line for line in lines if line.startswith(":type: ")]
     if what in ("property", "attribute") and typed:
@@ -219,7 +219,7 @@ def mend_docstring(what: str, lines: list[str]) -> None:
 
 # ---- commands ------------------------------------------------------------------------------------
 def commands() -> str:
-    """Every command with its help, arguments, options and example."""
+    """Return every command with its help, arguments, options and example."""
     root: Any = typer.main.get_command(app)
     context = typer.Context(root, info_name="hearts")
     panels: dict[str, str] = {}
@@ -234,7 +234,7 @@ def commands() -> str:
 
 
 def command_text(command: Any, name: str, parent: Any) -> str:
-    """One command."""
+    """Return the reference of one command."""
     context = typer.Context(command, info_name=name, parent=parent)
     path = context.command_path
     usage = re.sub(r"[{}]", "", " ".join(command.collect_usage_pieces(context)))
@@ -253,18 +253,18 @@ def command_text(command: Any, name: str, parent: Any) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain words as reStructuredText."""
+    """Escape plain text for reStructuredText."""
     return re.sub(r"([\\*`_|])", r"\\\1", re.sub(r"\s*\n\s*", " ", text).strip())
 
 
 # ---- all of it -----------------------------------------------------------------------------------
 def heading(text: str, line: str) -> str:
-    """A heading with this line below it."""
+    """Return a heading underlined with `line`."""
     return f"{text}\n{line * len(text)}\n\n"
 
 
 def arrays() -> str:
-    """What stands where in observations and in the state of a game."""
+    """Return the layout of observations and of a game's state."""
     text = "# Arrays, place by place\n\nObservations of two-player Hearts; other rules have other "
     text += "sizes ([encoders](../encoders.md)).\n\n"
     for name in ENCODERS:
@@ -274,7 +274,7 @@ def arrays() -> str:
 
 
 def write_pages(folder: Path) -> None:
-    """Write every page that follows from the code, where it has changed."""
+    """Write every generated page that has changed."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     bibtex = readme.partition("```bibtex\n")[2].partition("```")[0]
     pages = {f"{name}.rst": text for name, text in api_pages().items()} | {
@@ -296,7 +296,7 @@ def write_pages(folder: Path) -> None:
 
 
 def setup(app: Any) -> None:
-    """Connect all of this to Sphinx."""
+    """Connect these functions to Sphinx."""
 
     def read(_app: object, name: str, content: list[str]) -> None:
         path = Path(app.env.doc2path(name))

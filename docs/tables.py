@@ -1,20 +1,19 @@
-"""Writes the parts of the documentation that follow from the code and from files of results.
+"""Write the parts of the documentation that are generated from code and from files of results.
 
 A generated part stands between two comments and is never edited by hand::
 
     <!-- generated: NAME -->
     <!-- end -->
 
-NAME is one of `PARTS` with its arguments: what the code says (the fields of ``Rules``, an encoder's
-places), or what a file in ``docs/results`` says. ``output`` is special: the part is what the Python
-blocks of the page before it print, back to the last such part. So a page cannot show an answer
-that the code no longer gives. ``shown EXPRESSION as NAME.svg: what it shows`` is the picture that a
-notebook would show of a value, in ``docs/images``.
+NAME is one of `PARTS` with its arguments. It comes from code (the fields of ``Rules``) or from a
+file in ``docs/results``. ``output`` is the output of the Python blocks before it, back to the last
+such part, so a page cannot show an outdated answer. ``shown EXPRESSION as NAME.svg: CAPTION`` is a
+value's picture in a notebook, in ``docs/images``.
 
     python docs/tables.py            write every part anew
     python docs/tables.py PAGE ...   those of some pages
 
-tests/test_docs.py refuses a part that is stale.
+tests/test_docs.py fails if a part is stale.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ _TOKEN = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _RUN = r"(output|shown)\b"
-"""Parts that are made from what the page's blocks do."""
+"""Parts that need the page's blocks to be run."""
 
 
 def run_block(code: str, name: str, line: int, names: dict[str, Any]) -> str:
-    """What a Python block of a page prints; `names` are the page's variables, in place."""
+    """Run a Python block and return its output. `names`, the page's variables, change in place."""
     printed = io.StringIO()
     # Blank lines before it, so that a traceback names the page's own line.
     compiled = compile("\n" * line + code, name, "exec")
@@ -58,7 +57,7 @@ def run_block(code: str, name: str, line: int, names: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def empty_folder() -> Iterator[None]:
-    """Work in an empty folder, and come back from it; encoders registered there are forgotten."""
+    """Change to an empty folder and back. Encoders registered meanwhile are removed."""
     before, known = Path.cwd(), dict(ENCODERS)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -71,10 +70,10 @@ def empty_folder() -> Iterator[None]:
 
 
 def picture(words: str, page: Path, names: dict[str, Any], *, write: bool) -> str:
-    """The body of a ``shown`` part.
+    """Return the body of a ``shown`` part.
 
     Raises:
-        SystemExit: if the picture in ``docs/images`` is another, and it is not to be written.
+        SystemExit: if the picture in ``docs/images`` differs and `write` is False.
     """
     expression, _, rest = words.partition(" as ")
     file, _, caption = rest.partition(": ")
@@ -87,15 +86,15 @@ def picture(words: str, page: Path, names: dict[str, Any], *, write: bool) -> st
 
 
 def render(text: str, name: str = "page", *, run: bool | None = None, write: bool = False) -> str:
-    """A page with its generated parts written anew.
+    """Return a page with its generated parts written anew.
 
     Args:
-        text: of the page.
-        name: the page's path, for messages.
-        run: whether to run its Python blocks, in order, in one namespace and in an empty folder,
-            except those marked ``no-run``. False: parts made from what they show stay as they are.
-            None: only if there are such parts.
-        write: draw stale pictures anew.
+        text: The page.
+        name: The page's path, for messages.
+        run: If True, run the Python blocks in order, in one namespace and an empty folder, except
+            blocks marked ``no-run``. If False, parts that need them stay as they are. If None, run
+            them only if there are such parts.
+        write: Draw stale pictures anew.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
     if run is None:
@@ -132,7 +131,7 @@ def render(text: str, name: str = "page", *, run: bool | None = None, write: boo
 
 
 def main() -> None:
-    """Write every page."""
+    """Write the pages."""
     parser = argparse.ArgumentParser(description="Write the generated parts of the docs anew.")
     parser.add_argument("pages", nargs="*", type=Path, help="these pages. If none, all")
     stale = []
