@@ -113,7 +113,8 @@ class Listed(Participant):
         Raises:
             HeartsError: if it is unknown or cannot be made.
         """
-        super().__init__(spec, 0, name)
+        super().__init__(spec, 0)
+        self.name = name
         self.about = describe_agent(spec)["about"] if spec in agent_names() else f"Yours: {name}."
         self.workers = Workers(name)
         self._spare: list[Agent] = []
