@@ -36,7 +36,7 @@ from hearts_train.measure.exploit import (
     ExploitResult,
     Gain,
     is_small,
-    play_of,
+    probe_policy,
 )
 from hearts_train.measure.hands import HandContest, num_positions
 from hearts_train.measure.statistics import mean_and_interval
@@ -305,9 +305,9 @@ def test_mid_game_copy_and_single_view_agree():
 
 def test_an_agent_without_probabilities_is_found_out():
     rules = Rules.preset("two_player")
-    assert play_of(Drawing(), rules) == (False, True)
-    assert play_of(make_agent("easy", seed=0), rules) == (True, False)
-    assert play_of(make_agent("standard", seed=0), rules) == (False, False)
+    assert probe_policy(Drawing(), rules) == (False, True)
+    assert probe_policy(make_agent("easy", seed=0), rules) == (True, False)
+    assert probe_policy(make_agent("standard", seed=0), rules) == (False, False)
     asleep = {"awake": [], "deals": 2}
     with pytest.warns(UserWarning, match="draws"):
         drawn = hearts_train.exploit(Drawing(), "two_player", ["belief"], **asleep)

@@ -17,7 +17,13 @@ from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.cli.reports import show_counted_faults, stoppable
 from hearts_train.console import Mistake
-from hearts_train.measure.benchmark import TRACKS, encoded, read_benchmark, verify
+from hearts_train.measure.benchmark import (
+    TRACKS,
+    encoded,
+    read_benchmark,
+    repeats_play,
+    verify,
+)
 from hearts_train.measure.display import format_margin, short_names
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import OF_BOTH, opponents_table
@@ -100,10 +106,8 @@ def write(record: dict[str, Any], target: str) -> None:
 def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> None:
     """Print whether a result was reproduced, and exit with status 1 if not."""
     if not differing:
-        by_chance = record.get("entry", {}).get("repeats") == "no"
-        how = (
-            "it differs no more than by chance" if by_chance else "it is the same to the last digit"
-        )
+        is_same = repeats_play(record)
+        how = "it is the same to the last digit" if is_same else "it differs no more than by chance"
         console.note(f"{path}: holds; played again, {how}")
         return
     console.note(f"{path}: does not hold; played again, it differs in:")

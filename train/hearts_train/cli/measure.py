@@ -95,7 +95,7 @@ def evaluate(
         settings |= {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
     if settings.get("unit") == "match":
         refuse_other(context, ("plot",), "does not apply to matches; omit it")
-    settings |= reports.wiring(save, resume, workers, backend)
+    settings |= reports.run_settings(save, resume, workers, backend)
     with reports.stoppable("evaluate", save or resume):
         results = measure(entrants[0], entrants[1:], **settings)
     reports.show_evaluations(results)
@@ -178,11 +178,11 @@ def compare(
             count = f"{len(entrants)} given" if entrants else "none given"
             raise Mistake(f"agents: {count}; give two, as in 'hearts compare runs/new runs/old'")
         entrants += [] if opponents is None else names_in(opponents, "--opponents")
-        low, high = reports.two_of(margins, "--margins", "0,0.1")
-        alpha, beta = reports.two_of(errors, "--errors", "0.05,0.05")
+        low, high = reports.parse_pair(margins, "--margins", "0,0.1")
+        alpha, beta = reports.parse_pair(errors, "--errors", "0.05,0.05")
         settings = {"rules": rules_of(rules), "question": Question(low, high, alpha, beta)}
         settings |= {"deals": deals, "seed": seed, "isolate": isolate, "time_limit": time_limit}
-    settings |= reports.wiring(save, resume, workers, backend)
+    settings |= reports.run_settings(save, resume, workers, backend)
     with reports.stoppable("compare", save or resume):
         result = measure(*entrants[:2], **settings, opponents=entrants[2:])
     reports.show_comparison(result)
@@ -277,7 +277,7 @@ def benchmark(
             settings |= {"split": split, "deals": deals, "budget": classes.get("budget", "free")}
             seen = int(classes["decisions"]) if "decisions" in classes else None
             settings |= {"decisions": seen, "isolate": isolate}
-        settings |= reports.wiring(save, resume, workers, backend)
+        settings |= reports.run_settings(save, resume, workers, backend)
         with reports.stoppable("benchmark", save or resume):
             record = measure(played, **settings)
     record |= {"entry": entry} if entry else {}

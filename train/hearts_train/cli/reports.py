@@ -81,7 +81,7 @@ def command_line() -> str:
     return f"{console.Commands.program} {shlex.join(sys.argv[1:])}"
 
 
-def wiring(
+def run_settings(
     save: Path | None, resume: Path | None, workers: int | None, backend: str
 ) -> dict[str, Any]:
     """Return the arguments that every function takes which plays deals."""
@@ -172,7 +172,7 @@ def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> 
 # ---- comparisons ---------------------------------------------------------------------------------
 
 
-def two_of(text: str, option: str, example: str) -> tuple[float, float]:
+def parse_pair(text: str, option: str, example: str) -> tuple[float, float]:
     """Return the two comma-separated numbers of an option."""
     try:
         first, second = map(float, text.split(","))

@@ -200,7 +200,7 @@ def exploit(
         arguments = {"attackers": solving.attackers_in(attackers), "deals": deals, "seed": seed}
         arguments |= {"tricks": tricks, "awake": solving.tricks_in(awake)}
         arguments["max_memory"] = max_memory
-    arguments |= reports.wiring(save, resume, workers, backend)
+    arguments |= reports.run_settings(save, resume, workers, backend)
     show = arguments.pop("show")
     attacks = [Attack(attacked, game, **arguments) for game in games]
     is_exact = all(attack.answer == TREE for attack in attacks)

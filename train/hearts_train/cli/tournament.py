@@ -56,7 +56,7 @@ def tournament(
     entrants: Any = agents or []
     if resume is not None:
         entrants, settings = reports.resumed(context, resume, "tournament")
-    settings |= reports.wiring(save, resume, workers, backend)
+    settings |= reports.run_settings(save, resume, workers, backend)
     with reports.stoppable("tournament", save or resume):
         result = measure(entrants, **settings)
     for table in result.tables():

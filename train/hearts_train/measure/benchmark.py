@@ -456,9 +456,14 @@ def verify(
     if agent is not None:  # its name and path may differ
         played["agent"] |= {name: result["agent"][name] for name in ("name", "spec")}
     again |= {"entry": record["entry"]} if "entry" in record else {}
-    if again.get("entry", {}).get("repeats") == "no":
-        return again, _unlike(result, played)
-    return again, differences(result, played)
+    if repeats_play(record):
+        return again, differences(result, played)
+    return again, _unlike(result, played)
+
+
+def repeats_play(record: dict[str, Any]) -> bool:
+    """Return whether the agent of a record plays the same each time; its entry may deny it."""
+    return bool(record.get("entry", {}).get("repeats") != "no")
 
 
 def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -23,9 +23,9 @@ from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
-from hearts_train.measure.duel import Block, Example, few_of
+from hearts_train.measure.duel import Block, Example, first_examples
 from hearts_train.measure.evaluation import Result
-from hearts_train.measure.participants import AgentLike, Participant, names_once
+from hearts_train.measure.participants import AgentLike, Participant, distinct_names
 from hearts_train.measure.statistics import (
     FIRST_LOOK,
     HIGH,
@@ -185,7 +185,7 @@ def compare(
             "give more, or omit it"
         )
     question = question or Question()
-    names = names_once("opponents", opponents)
+    names = distinct_names("opponents", opponents)
     contest = Contest(
         [agent, other, *opponents],
         rules,
@@ -252,7 +252,7 @@ def compare(
         seconds=time.perf_counter() - begin,
         interrupted=interrupted,
         faults=tuple(faults),
-        examples=few_of(example for block in found for example in block.examples),
+        examples=first_examples(example for block in found for example in block.examples),
         **contest.how(deals=state.deals),
     )
 

@@ -57,7 +57,7 @@ class Example:
     view: str
 
 
-def few_of(examples: Iterable[Example]) -> tuple[Example, ...]:
+def first_examples(examples: Iterable[Example]) -> tuple[Example, ...]:
     """Return the first faults of each agent in each role."""
     found: dict[tuple[str, str], list[Example]] = {}
     for example in examples:

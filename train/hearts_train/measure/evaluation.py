@@ -69,7 +69,7 @@ from hearts_train.measure.duel import (
     Example,
     MatchBlock,
     WorstDeal,
-    few_of,
+    first_examples,
 )
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.statistics import mean_and_interval
@@ -262,7 +262,7 @@ class Evaluation(Result):
             opponent_ms_per_decision=ms[1],
             faults=sum(block.faults[0] for block in played),
             opponent_faults=sum(block.faults[1] for block in played),
-            examples=few_of(example for block in played for example in block.examples),
+            examples=first_examples(example for block in played for example in block.examples),
             chips=chips,
             chips_ci95=chips_ci95,
             margins=margins,

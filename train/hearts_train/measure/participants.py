@@ -267,18 +267,18 @@ def _close(player: Player, name: str) -> None:
             close()
 
 
-def named(agent: AgentLike) -> str:
+def result_name(agent: AgentLike) -> str:
     """Return the name of an agent in results."""
     return agent if isinstance(agent, str) else AgentSpec.parse(agent).label
 
 
-def names_once(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
+def distinct_names(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...]:
     """Return the names of agents in results.
 
     Raises:
         HeartsError: an agent is listed twice. `argument` begins the message.
     """
-    names = tuple(map(named, agents))
+    names = tuple(map(result_name, agents))
     for name in names:
         if names.count(name) > 1:
             raise HeartsError(f"{argument}: {name!r} is listed twice; name each once", value=name)

@@ -33,7 +33,7 @@ from hearts_train.measure.display import (
 )
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Evaluation, plain, platform_versions, result_of
-from hearts_train.measure.participants import AgentLike, names_once
+from hearts_train.measure.participants import AgentLike, distinct_names
 from hearts_train.measure.statistics import Interval, mean_and_interval, rounded
 
 ELO = 400 / np.log(10)
@@ -200,7 +200,7 @@ def tournament(
             cannot play the rules.
     """
     deals = check_deals(deals)
-    names = names_once("agents", agents)
+    names = distinct_names("agents", agents)
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
     pairings = functools.partial(_all_pairings, len(names))
