@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from hearts_env import PlayerView, Rules
 from hearts_env.cards import SUITS
@@ -29,15 +29,14 @@ class CardText:
         self.wraps = wraps
 
     @classmethod
-    def of(cls, stream: TextIO | None = None) -> CardText:
-        """Return the format that `stream`, by default standard output, can show."""
-        stream = sys.stdout if stream is None else stream
+    def for_stdout(cls) -> CardText:
+        """Return the format that standard output can show."""
         try:
-            "♣♦♠♥".encode(getattr(stream, "encoding", None) or "ascii")
+            "♣♦♠♥".encode(getattr(sys.stdout, "encoding", None) or "ascii")
             symbols = True
         except (UnicodeEncodeError, LookupError):
             symbols = False
-        return cls(symbols=symbols, wraps=stream.isatty())
+        return cls(symbols=symbols, wraps=sys.stdout.isatty())
 
     def wrap(self, text: str) -> str:
         """Break lines that are wider than the terminal, between words."""

@@ -136,7 +136,7 @@ def replay(
             print(f"{shown.write_pictures(records, path)} pictures in {path}")
     if plots:
         return
-    cards = CardText.of()
+    cards = CardText.for_stdout()
     for number, record in enumerate(records, 1):
         for text in shown.lines_of(record, number, len(records), cards):
             print(cards.wrap(text))
@@ -209,7 +209,7 @@ def show_rules(
     from hearts_env.rules.rules import Rules
     from hearts_train.cli.cardtext import CardText
 
-    wrap = CardText.of().wrap
+    wrap = CardText.for_stdout().wrap
     if name is None:
         if as_json:
             found = {name: {"players": list(p.players)} for name, p in PRESETS.items()}
@@ -259,7 +259,7 @@ def agents(
     from hearts_agents.registry import describe_agent
     from hearts_train.cli.cardtext import CardText
 
-    wrap = CardText.of().wrap
+    wrap = CardText.for_stdout().wrap
     listed = {name: describe_agent(name) for name in agent_names()}
     if as_json:
         console.print_json(listed, as_json)

@@ -90,7 +90,7 @@ class TerminalGame:
             agent = make_agent(record.tags[f"Player {p}"], secret_seed(self._seed, "seat", p))
             check_rules(agent, self.game.rules)
             self._agents[p] = agent
-        self._cards = CardText.of()
+        self._cards = CardText.for_stdout()
         self._told = 0
 
     def play(self, path: Path | None, ask: Callable[[str], str | None] = ask_at_terminal) -> bool:

@@ -253,7 +253,7 @@ class Benchmark:
 
     @property
     def name(self) -> str:
-        """Return the agent's name in the record."""
+        """The agent's name in the record."""
         return versioned(self.contest.participants[0].name)
 
     def settings(self) -> dict[str, Any]:
