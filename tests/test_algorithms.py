@@ -121,7 +121,7 @@ def played(gae_lambda: float) -> Any:
     return made
 
 
-def test_a_critic_that_says_nothing_leaves_what_was_earned_to_the_end():
+def test_zero_critic_gives_plain_returns():
     """With lambda 1: the sum of rewards, which change their sign with the player."""
     made = played(1.0)
     rows, (returns, ready) = made.games.rollout, returns_by(made, 0.0)
@@ -139,7 +139,7 @@ def test_a_critic_that_says_nothing_leaves_what_was_earned_to_the_end():
     assert {-1.0, 1.0} == set(sign)
 
 
-def test_luck_that_the_critic_sees_is_taken_out_and_the_mean_stays():
+def test_critic_removes_variance_and_keeps_the_mean():
     """The critic's noise of later cards has mean 0: a return differs by it alone, with lambda 1."""
     made, rng = played(1.0), np.random.default_rng(0)
     games = made.games
@@ -161,7 +161,7 @@ def test_luck_that_the_critic_sees_is_taken_out_and_the_mean_stays():
     assert abs(luck.mean()) < 5 * luck.std() / math.sqrt(len(luck))
 
 
-def test_with_lambda_0_the_critic_is_believed_after_one_card():
+def test_lambda_0_bootstraps_after_one_card():
     made = played(0.0)
     games, rows = made.games, made.games.rollout
     worth = np.random.default_rng(1).normal(size=(games.size, made.rules.num_actions))
@@ -191,7 +191,7 @@ def test_the_critic_sees_the_hands_of_the_others():
     ("rules", "reward", "chains"),
     [("mini", "trick", 1), ("mini", "points", 2), ("party players=4 hand_size=3", "trick", 4)],
 )
-def test_one_chain_of_decisions_where_one_wins_what_the_other_loses(rules, reward, chains):
+def test_zero_sum_games_have_one_chain(rules, reward, chains):
     made = learner("vrpo", env=RECIPE["env"] | {"rules": rules, "reward": reward})
     made._play(8)
     rows, size = made.games.rollout, made.games.size
@@ -209,9 +209,7 @@ def test_one_chain_of_decisions_where_one_wins_what_the_other_loses(rules, rewar
         ("vrpo", {"ent_coef": 0.1, "ent_coef_end": 0.01}, 0.3),
     ],
 )
-def test_play_of_three_cards_approaches_equilibrium_and_resumes_to_the_bit(
-    algorithm, changes, bound
-):
+def test_vrpo_approaches_equilibrium_and_resumes_exactly(algorithm, changes, bound):
     settings = {"ppo": RECIPE["ppo"] | changes}
     made, tree = learner(algorithm, **settings), Tree("micro")
     before = distances(made, tree)["drawn"]

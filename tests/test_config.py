@@ -29,7 +29,7 @@ def test_empty_recipe_is_a_whole_one(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(shipped_configs()))
-def test_shipped_recipes_load_by_name_and_say_only_what_differs(name):
+def test_shipped_configs_load_and_omit_defaults(name):
     config = load_config(name)
     assert config.name == name
     defaults = TrainConfig().model_dump(mode="json")
@@ -138,7 +138,7 @@ def test_files_that_are_no_recipes(tmp_path, text, words):
     assert len(str(caught.value)) < 500 + len(str(path))
 
 
-def test_a_recipe_of_aliases_upon_aliases_is_refused_at_once(tmp_path):
+def test_nested_yaml_aliases_are_refused_at_once(tmp_path):
     """Nine to the twelfth power words, if they were written out."""
     lines = ["a: &a [" + ",".join("x" * 9) + "]"]
     for here, before in zip("bcdefghijklm", "abcdefghijkl", strict=True):
@@ -183,7 +183,7 @@ def test_a_written_config_is_read_back_unchanged(tmp_path, name):
     assert load_config(path) == config
 
 
-def test_the_table_has_every_algorithm_with_its_learner_and_settings():
+def test_algorithms_table_loads_every_learner():
     pytest.importorskip("sb3_contrib")
     assert tuple(ALGORITHMS) == get_args(Name)
     for one in ALGORITHMS.values():

@@ -41,7 +41,7 @@ def recipe(exact=(), **changes):
     return TrainConfig.model_validate(RECIPE | {"exact": RECIPE["exact"] | dict(exact)} | changes)
 
 
-def test_worths_are_those_of_the_game_with_each_card_played_instead():
+def test_action_values_equal_those_of_deviations():
     """Play one card always in an information set, and see by how much the whole game changes."""
     learner, tree = make_learner(recipe()), Tree("micro")
     chances = list(random_policy(tree, 3))
@@ -101,7 +101,7 @@ def test_a_network_comes_near_the_equilibrium(descent, least):
 
 
 @pytest.mark.slow
-def test_the_second_stage_goes_on_with_what_the_first_one_has_left():
+def test_second_stage_starts_from_the_first_policy():
     """With steps of almost no size the player stays who it was, sharpened as it is."""
     learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, ema_decay=0.0))
     for _ in range(30):
@@ -125,7 +125,7 @@ def fitted_to(learner):
     return given
 
 
-def test_the_second_stage_goes_down_the_gradient_of_exploitability():
+def test_second_stage_follows_the_exploitability_gradient():
     """What its losses add up to falls by as much as best responses win less."""
     learner = make_learner(recipe({"descent": 1.0, "descent_floor": 0.0}))
     given = fitted_to(learner)
@@ -153,7 +153,7 @@ def test_the_second_stage_goes_down_the_gradient_of_exploitability():
 
 
 @pytest.mark.slow
-def test_the_floor_brings_back_what_has_been_ruled_out():
+def test_floor_recovers_actions_that_were_ruled_out():
     """A player that is sure of its cards is not moved by the gradient alone."""
 
     def won_in_the_end(floor):
@@ -173,7 +173,7 @@ def policy_of(logits, legal):
     return torch.softmax(logits.double().masked_fill(~legal, -torch.inf), 1).numpy()
 
 
-def test_the_value_that_is_logged_is_that_of_the_policy_before():
+def test_logged_value_is_that_before_the_update():
     learner = make_learner(recipe())
     chances = [
         chances_of(side, learner._log_policy(one).exp().numpy(), one.legal.numpy())
@@ -215,7 +215,7 @@ def test_games_that_cannot_be_listed_are_refused(monkeypatch):
 
 
 @pytest.mark.slow
-def test_runs_in_small_decks_log_how_exploitable_the_player_is(tmp_path):
+def test_small_deck_runs_log_exploitability(tmp_path):
     """The log's last figures are those of the player's file, and the best is the least exploitable.
 
     Margins are not asked for: nobody has to be there to play against.

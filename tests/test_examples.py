@@ -29,7 +29,7 @@ HERE = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_example_is_short_says_how_to_run_it_and_reports(name):
+def test_example_is_short_with_instructions_and_report(name):
     text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 60
     about = ast.get_docstring(ast.parse(text))
@@ -44,7 +44,7 @@ def test_an_example_is_short_says_how_to_run_it_and_reports(name):
         assert re.fullmatch(r"[\w.-]+(\[\w+\])?==[\w.]+", requirement)
 
 
-def test_there_is_an_example_for_each_file_of_requirements():
+def test_each_requirements_file_has_an_example():
     assert {path.stem for path in (EXAMPLES / "requirements").iterdir()} == set(NAMES)
     assert HERE.keys() < set(NAMES)
 
@@ -76,7 +76,7 @@ def test_an_example_learns_from_both_seats(name, monkeypatch, tmp_path, capsys, 
     run_if_changed(request, "", run)
 
 
-def test_wrappers_say_the_same_in_the_words_of_a_library(monkeypatch):
+def test_wrappers_rename_keys_for_a_library(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     wrappers = runpy.run_path(str(EXAMPLES / "_wrappers.py"))
     turns = hearts_v0.env(rules="micro", dtype="float32")

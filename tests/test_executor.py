@@ -33,7 +33,7 @@ def test_results_come_in_the_order_of_the_tasks(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_task_of_a_killed_worker_is_done_again_but_not_for_ever(tmp_path):
+def test_killed_task_is_repeated_at_most_three_times(tmp_path):
     work = Work(tmp_path, {5: "die once"})
     assert [square for square, _ in spread(work, range(12), workers=2)] == SQUARES
     assert sum(number == 5 for number, _ in work.begun()) == 2
@@ -44,7 +44,7 @@ def test_the_task_of_a_killed_worker_is_done_again_but_not_for_ever(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_error_is_raised_when_its_turn_has_come(tmp_path):
+def test_task_error_is_raised_at_its_turn(tmp_path):
     found = spread(Work(tmp_path, {3: "raise"}), range(12), workers=2)
     assert [next(found)[0] for _ in range(3)] == [0, 1, 4]
     with pytest.raises(KeyError, match="number 3") as caught:
@@ -82,7 +82,7 @@ def test_backends_and_work_that_cannot_be_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("error", [Exception("timed out"), ConnectionError("no cluster\nat all")])
-def test_ray_that_cannot_start_is_one_line_and_nothing_of_it_is_left(error, monkeypatch):
+def test_failing_ray_start_leaves_one_error_line(error, monkeypatch):
     ray = pytest.importorskip("ray")
     ended = []
 
@@ -148,7 +148,7 @@ if "--multiprocessing-fork" in sys.orig_argv:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_workers_do_not_hear_ctrl_c_while_they_load(tmp_path):
+def test_loading_workers_ignore_ctrl_c(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(PRESSED)
     assert started(SPREAD, tmp_path).communicate() == ("1 2\n", "")
 
@@ -170,7 +170,7 @@ def test_an_agent_changed_meanwhile_is_refused(tmp_path):
         sent(contest)
 
 
-def test_a_contest_in_another_process_has_all_its_settings():
+def test_pickled_contest_keeps_all_settings():
     contest = HandContest(["pro"], Rules.make("micro"), 5, awake=(2, 3))
     again = sent(contest)
     assert (again.awake, again.tasks(40)) == ((2, 3), contest.tasks(40))
@@ -199,7 +199,7 @@ def two_nodes():
 
 
 @pytest.mark.slow
-def test_on_ray_results_are_the_same_and_a_killed_task_is_done_again(two_nodes, tmp_path):
+def test_ray_gives_same_results_after_a_kill(two_nodes, tmp_path):
     found = list(spread(Work(tmp_path, {0: "wait", 5: "die once"}), range(12), backend="ray"))
     assert [square for square, _ in found] == SQUARES
     assert len({process for _, process in found}) >= 2

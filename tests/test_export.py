@@ -34,9 +34,7 @@ def model_of(algorithm: Any, env: Any = None, policy: str = "MlpPolicy", **kwarg
 
 @pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO])
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh])
-def test_an_exported_policy_plays_as_the_model_and_names_its_algorithm(
-    tmp_path, algorithm, activation
-):
+def test_exported_policy_plays_like_the_model(tmp_path, algorithm, activation):
     kwargs = {"net_arch": [12, 9], "activation_fn": activation}
     model = model_of(algorithm, policy_kwargs=kwargs)
     model.learn(8)
@@ -58,7 +56,7 @@ class Odd(nn.Module):
         return torch.sin(x)
 
 
-def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path: Path) -> None:
+def test_unsupported_model_is_refused_with_a_reason(tmp_path: Path) -> None:
     env = HeartsSB3VecEnv(1, "micro", seed=1)
     with_masks = HeartsSB3VecEnv(1, "micro", seed=1, action_mask="both")
     normalised = model_of(PPO, VecNormalize(envs()))
@@ -118,7 +116,7 @@ def test_a_callback_logs_how_exploitable_the_model_is(algorithm):
         assert row["time/total_timesteps"] == told["timesteps"]
 
 
-def test_a_callback_refuses_what_cannot_be_exploited_before_learning():
+def test_callback_refuses_large_decks_before_learning():
     with raises_hearts_error(HeartsError, "every", value=0):
         ExploitabilityCallback("micro", every=0)
     for rules, argument in (("two_player", "max_memory"), ("mini", "encoder")):

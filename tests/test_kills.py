@@ -274,5 +274,5 @@ def end_by_two(command: Command, path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_killed_command_ends_as_one_that_was_not(name: str) -> None:
+def test_killed_command_ends_like_an_uninterrupted_one(name: str) -> None:
     kill(name, kills=2 * TIMES, seed=7)

@@ -75,7 +75,7 @@ def test_every_setting_of_ppo_arrives_in_the_update():
         assert settings_of(learner.model) == pytest.approx(expected)
 
 
-def test_every_setting_of_the_games_arrives_in_the_environment():
+def test_environment_gets_every_game_setting():
     settings = {
         "rules": "mini",
         "players": 2,
@@ -135,7 +135,7 @@ def exact_margin(tree: Tree, agent: Any) -> float:
 
 
 @pytest.mark.slow
-def test_a_tiny_game_is_learnt_to_its_known_value(micro_values):
+def test_tiny_game_is_learnt_to_known_value(micro_values):
     tree, best = micro_values
     config = smoke(
         "budget.decisions=120000",
@@ -153,7 +153,7 @@ def test_a_tiny_game_is_learnt_to_its_known_value(micro_values):
 
 
 # ---- resuming ------------------------------------------------------------------------------------
-def test_a_resumed_run_has_its_weights_and_moments_and_plays_new_games():
+def test_resumed_maskable_run_keeps_weights_and_moments():
     learner = make_learner(
         smoke("env.num_envs=16", "ppo.batch_size=32", "self_play={keep: 2, keep_every: 1}")
     )

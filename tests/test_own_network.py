@@ -89,9 +89,7 @@ def recipe(code: str, **changes: object) -> TrainConfig:
     )
 
 
-def test_own_code_is_trained_and_evaluated_by_the_name_of_the_run(
-    code, tmp_path, monkeypatch, quick
-):
+def test_own_network_trains_and_evaluates_by_name(code, tmp_path, monkeypatch, quick):
     result = train(recipe(code), tmp_path / "run", progress=False)
     assert result.is_finished
     _, meta = read_checkpoint(result.run_dir)
@@ -149,7 +147,7 @@ def test_own_code_is_refused_without_permission(code, monkeypatch):
         ("env.observation", "mine.py:Encoder", ["MyEncoder"]),
     ],
 )
-def test_code_that_is_no_network_or_encoder_is_refused(code, setting, name, words):
+def test_invalid_network_or_encoder_code_is_refused(code, setting, name, words):
     section, _, key = setting.partition(".")
     own = recipe(code).model_dump()
     own[section][key] = str(Path(code).parent / name)

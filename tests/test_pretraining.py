@@ -74,7 +74,7 @@ def test_packed_observations_are_unpacked_unchanged(name):
 
 
 @pytest.mark.slow
-def test_positions_have_a_choice_and_follow_from_the_seed():
+def test_positions_have_choices_and_follow_the_seed():
     teacher = Teacher(MICRO, FLAT, seed=3, deals=20)
     positions = teacher(1)
     assert (np.isfinite(positions.values).sum(1) > 1).all()
@@ -104,7 +104,7 @@ def test_each_pass_takes_every_position_once():
 
 
 @pytest.mark.slow
-def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
+def test_pretrained_run_resumes_to_the_bit():
     whole = make_learner(recipe())
     errors = [whole.update()["pretraining_error"] for _ in range(3)]
     assert errors[2] < 0.5 * errors[0]
@@ -181,7 +181,7 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypat
 
 
 @pytest.mark.parametrize("encoder", ["flat", "ranked", "recall"])
-def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
+def test_unseen_match_totals_do_not_affect_play(encoder):
     env = {"rules": "micro", "num_envs": 16, "observation": encoder}
     learner = make_learner(recipe(pretraining={}, env=env))
     learner.update()
@@ -230,7 +230,7 @@ def starting(name, updates=2, **changes):
 
 
 @pytest.mark.parametrize("ema_decay", [0.0, 0.5])
-def test_learning_starts_from_a_trained_player_and_first_fits_its_values(trained, ema_decay):
+def test_start_player_first_fits_only_its_values(trained, ema_decay):
     path, tensors = trained
     learner = starting(path, ema_decay=ema_decay)
     values = [weights.clone() for weights in learner.network.value.parameters()]
@@ -277,7 +277,7 @@ def test_a_magnet_that_cannot_be_one_is_refused(rules, magnet, words):
 
 
 @pytest.mark.slow
-def test_a_signal_while_positions_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
+def test_signal_while_gathering_positions_stops_the_run(tmp_path, monkeypatch, capsys):
     taught, blocks = Teacher.__call__, []
 
     def interrupted(teacher, number):

@@ -77,7 +77,7 @@ SHORT = "budget.decisions=288"
     ],
     [((), (2, 3, 7))],
 )
-def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
+def test_stopped_and_resumed_run_equals_an_uninterrupted_one(
     whole, tmp_path, monkeypatch, quick, settings, stops
 ):
     if settings:
@@ -95,7 +95,7 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
 
 
 @quick_cases("saves", [0.0001, 1e9], [0.0001], ids=["saved each update", "saved at the start"])
-def test_a_run_killed_and_resumed_is_the_run_never_killed(
+def test_killed_and_resumed_run_equals_an_uninterrupted_one(
     whole, tmp_path, monkeypatch, quick, saves
 ):
     kills = [3, 3, 6, 8]
@@ -125,9 +125,7 @@ def deals_of(trainer: Trainer) -> set[int]:
 
 
 @pytest.mark.slow
-def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_changed(
-    tmp_path, quick
-):
+def test_resuming_with_changed_games_deals_new_ones(tmp_path, quick):
     first = deals_of(Trainer(recipe()))
     folder = tmp_path / "run"
     train(recipe("budget.decisions=72"), folder, progress=False)
@@ -145,7 +143,7 @@ def test_a_run_stores_whether_its_loss_is_compiled(whole):
     assert load_config(whole / runs.CONFIG_NAME).compile is False
 
 
-def test_a_larger_budget_goes_on_from_a_finished_run(whole, tmp_path, quick):
+def test_larger_budget_continues_a_finished_run(whole, tmp_path, quick):
     folder = shutil.copytree(whole, tmp_path / "run")
     before = history(folder)
     assert train(resume=folder, progress=False).updates == 10
@@ -195,7 +193,7 @@ def test_players_of_a_lost_future_are_not_kept(whole, tmp_path, monkeypatch, qui
     assert kept(folder) == [-1]
 
 
-def test_a_player_need_not_be_better_than_one_that_is_lost(whole, tmp_path, quick):
+def test_best_player_ignores_lost_checkpoints(whole, tmp_path, quick):
     folder = shutil.copytree(whole, tmp_path / "run")
     players = folder / runs.CHECKPOINTS_NAME
     shutil.copy(players / f"{432:012d}.safetensors", players / runs.BEST_NAME)
@@ -244,9 +242,7 @@ def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
 
 # ---- starts that were killed ---------------------------------------------------------------------
 @pytest.mark.parametrize("way", ["resume", "anew"])
-def test_a_start_killed_before_its_first_save_goes_on_either_way(
-    whole, tmp_path, monkeypatch, quick, way
-):
+def test_start_killed_before_first_save_restarts(whole, tmp_path, monkeypatch, quick, way):
     folder = tmp_path / "run"
     with monkeypatch.context() as patched:
         patched.setattr(runs, "save_state", die)
@@ -283,9 +279,7 @@ def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch
 
 # ---- signals -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("number", SIGNALS)
-def test_every_signal_saves_and_stops_with_its_own_exit_status(
-    tmp_path, monkeypatch, quick, number
-):
+def test_each_signal_saves_and_sets_exit_status(tmp_path, monkeypatch, quick, number):
     on_update(monkeypatch, lambda _: stop(number=number), 3)
     handlers = [signal.getsignal(n) for n in SIGNALS]
     config, folder = tmp_path / "kept.yaml", tmp_path / "run"
@@ -302,9 +296,7 @@ def test_every_signal_saves_and_stops_with_its_own_exit_status(
     make_agent(folder)
 
 
-def test_a_signal_in_the_last_evaluation_leaves_the_record_of_the_run(
-    whole, tmp_path, monkeypatch, quick
-):
+def test_signal_in_final_evaluation_keeps_the_json_record(whole, tmp_path, monkeypatch, quick):
     monkeypatch.setattr(training, "evaluate", lambda *_, **__: stop(number=signal.SIGTERM))
     folder = shutil.copytree(whole, tmp_path / "run")
     result = CliRunner().invoke(app, ["train", "--resume", str(folder), "--json"])
@@ -313,9 +305,7 @@ def test_a_signal_in_the_last_evaluation_leaves_the_record_of_the_run(
     assert (record["evaluations"], record["interrupted"]) == ([], True)
 
 
-def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
-    tmp_path, monkeypatch, quick
-):
+def test_closed_terminal_does_not_prevent_saving(tmp_path, monkeypatch, quick):
     class Gone(io.StringIO):
         """A terminal after SIGHUP."""
 
@@ -336,7 +326,7 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 3
 
 
-def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
+def test_signal_while_compiling_waits_for_the_save(tmp_path, monkeypatch, quick):
     warm_up = Learner.warm_up
 
     def interrupted(self: Learner) -> None:
@@ -366,7 +356,7 @@ def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 
 # ---- divergence ----------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
+def test_diverging_run_keeps_its_last_good_player(tmp_path, monkeypatch, quick):
     def spoil(self: Learner) -> dict[str, Any]:
         row = learn(self)
         if self.counters.decisions == 5 * 72:
@@ -388,9 +378,7 @@ def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatc
     assert train(resume=folder, progress=False).is_finished
 
 
-def test_the_best_player_is_that_of_the_highest_margin_over_the_first_opponent(
-    tmp_path, monkeypatch, quick
-):
+def test_best_player_maximises_margin_over_first_opponent(tmp_path, monkeypatch, quick):
     margins = {"standard": iter([0.0, 5.0, 1.0, 2.0, 5.0, 4.0]), "easy": iter(range(6))}
     evaluate = loop.evaluate
 
@@ -403,7 +391,7 @@ def test_the_best_player_is_that_of_the_highest_margin_over_the_first_opponent(
     assert best.training["decisions"] == 576  # the later of two that are as good
 
 
-def test_the_players_of_the_last_three_evaluations_and_the_best_are_kept(whole):
+def test_last_three_players_and_the_best_are_kept(whole):
     rows = [r for r in runs.read_metrics(whole) if r.get("opponent") == "standard"]
     assert [row["decisions"] for row in rows] == [0, 144, 288, 432, 576, 720]
     names = sorted(path.name for path in (whole / runs.CHECKPOINTS_NAME).iterdir())

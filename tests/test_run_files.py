@@ -30,7 +30,7 @@ from tests.training_runs import whole as whole
 
 
 # ---- folders -------------------------------------------------------------------------------------
-def test_a_run_that_names_no_folder_gets_the_next_number(tmp_path, monkeypatch, quick):
+def test_run_without_folder_gets_the_next_number(tmp_path, monkeypatch, quick):
     monkeypatch.chdir(tmp_path)
     config = recipe("budget.decisions=1")
     for number in (1, 2):
@@ -41,7 +41,7 @@ def test_a_run_that_names_no_folder_gets_the_next_number(tmp_path, monkeypatch, 
         train(config, progress=False)
 
 
-def test_the_last_line_of_the_progress_has_the_last_margins(tmp_path, quick, capsys, monkeypatch):
+def test_last_progress_line_has_the_last_margins(tmp_path, quick, capsys, monkeypatch):
     monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", -1.0)
     train(recipe("evaluation.times=2"), tmp_path / "run", progress=True)
     rows = map(json.loads, (tmp_path / "run" / runs.METRICS_NAME).read_text().splitlines())
@@ -78,7 +78,7 @@ def sent(whole, tmp_path, monkeypatch) -> Path:
         "evaluation.opponents=['model.zip?encoder=flat']",
     ],
 )
-def test_a_run_folder_runs_no_code_that_it_names(sent, setting, quick):
+def test_resuming_a_folder_runs_none_of_its_code(sent, setting, quick):
     config = recipe(setting)
     (sent / runs.CONFIG_NAME).write_text(config.to_yaml())
     with pytest.raises(HeartsError, match=r"--allow-code") as caught:
@@ -87,7 +87,7 @@ def test_a_run_folder_runs_no_code_that_it_names(sent, setting, quick):
     assert not Path("imported").exists()
 
 
-def test_commands_run_no_code_that_a_run_folder_names(sent, quick):
+def test_commands_run_no_code_named_in_folders(sent, quick):
     hearts = CliRunner()
     more = ["--set", "budget.decisions=2000"]
     for words in (["--resume", sent], ["--resume", sent, *more], [sent / runs.CONFIG_NAME]):
@@ -101,9 +101,7 @@ def test_commands_run_no_code_that_a_run_folder_names(sent, quick):
     assert not Path("imported").exists()
 
 
-def test_a_run_folder_that_is_trusted_and_the_users_own_recipe_may_name_code(
-    sent, quick, monkeypatch
-):
+def test_trusted_folders_and_own_configs_may_name_code(sent, quick, monkeypatch):
     Path("mine.yaml").write_text((sent / runs.CONFIG_NAME).read_text())
     hearts = CliRunner()
     ways = (["mine.yaml"], ["mine.yaml", "--resume", sent], ["--resume", sent, "--allow-code"])
@@ -119,7 +117,7 @@ def test_a_run_folder_that_is_trusted_and_the_users_own_recipe_may_name_code(
     assert not Path("imported").exists()
 
 
-def test_a_run_that_is_still_starting_is_in_use(tmp_path):
+def test_starting_run_counts_as_in_use(tmp_path):
     with runs.hold_run(tmp_path), pytest.raises(CheckpointError) as caught:
         runs.check_run_folder(tmp_path)
     assert runs.CONFIG_NAME not in str(caught.value)
@@ -130,7 +128,7 @@ def test_a_run_that_is_still_starting_is_in_use(tmp_path):
 # ---- disks that fail -----------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize("fails", [range(3, 6), range(1, 11)], ids=["some", "also the last"])
-def test_a_failed_save_is_reported_and_tried_again_and_the_last_must_succeed(
+def test_failed_save_is_retried_and_the_last_raises(
     whole, tmp_path, monkeypatch, quick, capsys, fails
 ):
     save = runs.save_state
@@ -155,7 +153,7 @@ def test_a_failed_save_is_reported_and_tried_again_and_the_last_must_succeed(
     assert_same_history(folder, whole)
 
 
-def test_lines_that_did_not_fit_on_the_disk_come_later(tmp_path, monkeypatch):
+def test_log_lines_unwritten_on_full_disk_follow_later(tmp_path, monkeypatch):
     monkeypatch.setattr(log, "_tensorboard", lambda *_: None)
     metrics = log.Metrics(tmp_path, runs.Counters())
     full = metrics._file = FullFile(metrics._file, 70)  # type: ignore[assignment]
@@ -219,9 +217,7 @@ def test_tensorboard_reads_what_the_log_has(tmp_path):
 
 
 @pytest.mark.parametrize("when", ["write", "flush"])
-def test_full_tensorboard_file_is_reported_once_and_the_log_continues(
-    tmp_path, monkeypatch, capfd, when
-):
+def test_unwritable_tensorboard_file_warns_once(tmp_path, monkeypatch, capfd, when):
     writer = pytest.importorskip("tensorboard.summary.writer.record_writer")
 
     def full(*_: object) -> None:
@@ -310,7 +306,7 @@ def test_counters_that_are_no_counters_are_refused(tmp_path, header):
 
 
 @pytest.mark.slow
-def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, tmp_path):
+def test_unfitting_state_with_valid_digest_is_refused(whole, tmp_path):
     tensors, header = read_tensors(whole / runs.STATE_NAME)
     folder = shutil.copytree(whole, tmp_path / "run")
     weight, moment = tensors["policy/trunk.0.weight"], tensors["optimizer/0/exp_avg"]
@@ -402,7 +398,7 @@ def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
     assert raises_hearts_error > 570
 
 
-def test_a_folder_with_other_files_is_refused_and_one_of_a_killed_start_is_not(tmp_path):
+def test_new_run_refuses_other_files_but_not_leftovers(tmp_path):
     for name in (runs.CONFIG_NAME, runs.METRICS_NAME, runs.LOCK_NAME, ".x.1-0123abcd.tmp"):
         (tmp_path / name).write_text("")
     runs.check_is_free(tmp_path)

@@ -62,7 +62,7 @@ def hearts(*words: object):
     return CliRunner().invoke(app, list(map(str, words)))
 
 
-def test_runs_are_found_below_a_folder_and_know_how_far_they_are(four):
+def test_find_runs_returns_runs_with_their_progress(four):
     runs, faults = find_runs([four])
     by_name = {run.path.name: run for run in runs}
     assert not faults
@@ -75,7 +75,7 @@ def test_runs_are_found_below_a_folder_and_know_how_far_they_are(four):
     assert read_run(half.path).status == "stopped"
 
 
-def test_curve_of_a_run_has_its_margins_with_their_intervals(tmp_path):
+def test_curve_has_margins_with_intervals(tmp_path):
     exact = {"kind": "exploitability", "drawn": 0.5, "preferred": 0.75, "round": 0}
     exact |= {"decisions": 0, "updates": 0, "seconds": 0.0}
     rows = (evaluation(0, -4.0), evaluation(0, 1.0, "easy"), exact, evaluation(2 * 10**6, 3.0))
@@ -91,7 +91,7 @@ def test_curve_of_a_run_has_its_margins_with_their_intervals(tmp_path):
     assert (pro.is_margin, pro.is_log, drawn.is_log) == (True, False, True)
 
 
-def test_curve_of_a_run_without_evaluations_is_its_finite_value_loss(tmp_path):
+def test_curve_without_evaluations_is_the_finite_value_loss(tmp_path):
     losses = [0.5, math.nan, None, 0.25]
     updates = [update(n * 1000, value_loss=loss) for n, loss in enumerate(losses)]
     (curve,) = curves_of(read_run(make(tmp_path / "a", *updates)))
@@ -131,7 +131,7 @@ def test_the_list_as_a_table_and_as_json(four):
     assert reported[0]["settings"]["ppo"]["ent_coef"] == 0.1
 
 
-def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
+def test_exploitability_older_than_the_margins_is_hidden(tmp_path):
     exact = {"kind": "exploitability", "drawn": 4.33, "preferred": 4.33}
     exact |= {"seconds": 1.0, "updates": 0, "round": 0}
     rows = (evaluation(0, -4.0), exact | {"decisions": 0}, evaluation(10**6, 1.0))
@@ -168,7 +168,7 @@ def test_mistakes_are_reported_in_one_line(four, words, reported, monkeypatch):
     assert reported in result.output + str(result.exception)
 
 
-def test_a_folder_that_cannot_be_read_is_passed_over(four, monkeypatch):
+def test_find_runs_skips_unreadable_folders(four, monkeypatch):
     listed = Path.iterdir
 
     def closed(folder: Path):

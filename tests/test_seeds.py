@@ -64,9 +64,7 @@ def train_here(folder: Path, *settings: str, seeds: Any = (3, 5)) -> SeedsResult
 
 
 # ---- the same runs -------------------------------------------------------------------------------
-def test_seeds_give_the_runs_trained_alone_and_are_not_trained_twice(
-    alone, tmp_path, plain, monkeypatch
-):
+def test_seeds_match_single_runs_and_train_once(alone, tmp_path, plain, monkeypatch):
     result = train_here(tmp_path)
     assert result.is_finished
     assert [(run.seed, run.path) for run in result.runs] == [
@@ -91,7 +89,7 @@ def test_stopped_seeds_continue_by_the_same_call(alone, tmp_path, plain, monkeyp
         assert_same_history(tmp_path / f"seed-{seed}", alone / str(seed))
 
 
-def test_a_stop_in_the_final_evaluation_leaves_it_to_the_next_call(tmp_path, plain, monkeypatch):
+def test_stop_in_final_evaluation_leaves_it_for_later(tmp_path, plain, monkeypatch):
     evaluate = training.evaluate_run
 
     def stopped(run_dir: Path, **settings: Any) -> Any:
@@ -106,7 +104,7 @@ def test_a_stop_in_the_final_evaluation_leaves_it_to_the_next_call(tmp_path, pla
     assert train_here(tmp_path, seeds=[3]).is_finished
 
 
-def test_a_seed_that_fails_leaves_the_others_to_finish(tmp_path, plain, monkeypatch):
+def test_failing_seed_lets_the_others_finish(tmp_path, plain, monkeypatch):
     run = SeedRuns._run
 
     def failing(self: SeedRuns, seed: int) -> int:
@@ -138,13 +136,13 @@ def test_a_config_that_cannot_be_used_leaves_nothing(tmp_path, plain):
 
 
 @pytest.mark.parametrize(("settings", "threads"), [((), 1), (("threads=2",), 2)])
-def test_a_run_of_several_has_one_thread_unless_it_says_more(tmp_path, settings, threads):
+def test_seed_runs_have_one_thread_by_default(tmp_path, settings, threads):
     group = SeedRuns(load_config("smoke", settings), tmp_path, None, is_shown=False)
     assert (group._config_of(7).threads, group._config_of(7).seed) == (threads, 7)
 
 
 # ---- table and band ------------------------------------------------------------------------------
-def test_table_and_figures_have_each_seed_with_mean_and_deviation(tmp_path, quick, capsys):
+def test_table_and_json_have_seeds_mean_and_deviation(tmp_path, quick, capsys):
     config = tmp_path / "short.yaml"
     config.write_text(recipe(*SHORT).model_copy(update={"name": "short"}).to_yaml())
     words = ["train", str(config), "--run", str(tmp_path / "all"), "--seeds", "3,5"]
@@ -164,7 +162,7 @@ def test_table_and_figures_have_each_seed_with_mean_and_deviation(tmp_path, quic
     assert (tmp_path / "all" / runs.CURVE_NAME).read_bytes().startswith(b"\x89PNG")
 
 
-def test_band_is_mean_and_deviation_of_the_rounds_that_all_have():
+def test_band_covers_the_rounds_of_all_runs():
     first = [evaluation(0, -4.0), evaluation(1000, 1.0) | {"round": 1}]
     second = [evaluation(0, -2.0), evaluation(1200, 4.0) | {"round": 1}]
     longer = [*second, evaluation(3000, 9.0) | {"round": 2}]
@@ -195,9 +193,7 @@ def test_band_is_mean_and_deviation_of_the_rounds_that_all_have():
         (["--backend", "ray"], "--backend", "--seeds"),
     ],
 )
-def test_mistakes_name_the_option_the_value_and_the_fix(
-    words, argument, value, tmp_path, monkeypatch
-):
+def test_mistakes_name_option_value_and_fix(words, argument, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = [] if "--resume" in words else ["smoke"]
     mistake(CliRunner().invoke(app, ["train", *config, *words]), argument, value)
@@ -217,7 +213,7 @@ def test_seeds_that_are_none_are_refused(seeds):
         check_seeds(seeds)
 
 
-def test_arguments_of_one_run_and_of_several_are_kept_apart(tmp_path):
+def test_train_with_mixed_arguments_raises(tmp_path):
     with raises_hearts_error(ConfigError, "resume"):
         train(resume=tmp_path, seeds=[1])  # type: ignore[call-overload]
     for settings in ({"workers": 2}, {"backend": "ray"}):
@@ -235,7 +231,7 @@ def test_seeds_default_workers_fill_last_round(seeds: int, cores: int, workers: 
 
 # ---- locks ---------------------------------------------------------------------------------------
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
-def test_a_lock_of_another_machine_is_free_once_it_is_not_renewed(tmp_path):
+def test_remote_lock_without_renewal_becomes_free(tmp_path):
     lock = tmp_path / runs.LOCK_NAME
     lock.write_text("12 on elsewhere\n")
     with raises_hearts_error(CheckpointError, "run", "12 on elsewhere"), runs.hold_run(tmp_path):
@@ -330,7 +326,7 @@ def once_two_train(folder: Path, action: Callable[[list[int]], object]) -> threa
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_run_whose_process_is_killed_is_resumed_by_another(long_alone, tmp_path):
+def test_run_of_a_killed_process_is_resumed(long_alone, tmp_path):
     killer = once_two_train(tmp_path, lambda found: os.kill(found[0], signal.SIGKILL))
     assert train_apart(tmp_path, "local").is_finished
     assert not killer.is_alive()
@@ -341,7 +337,7 @@ def test_a_run_whose_process_is_killed_is_resumed_by_another(long_alone, tmp_pat
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_all_runs_and_the_same_command_continues(long_alone, tmp_path, number):
+def test_signal_saves_seeds_and_same_command_resumes(long_alone, tmp_path, number):
     config, folder = tmp_path / "long.yaml", tmp_path / "all"
     config.write_text(recipe(*LONG).to_yaml())
     words = ["train", str(config), "--run", str(folder), "--seeds", "0-2", "--workers", "2"]
@@ -366,7 +362,7 @@ def test_a_signal_saves_all_runs_and_the_same_command_continues(long_alone, tmp_
 
 
 @pytest.mark.slow
-def test_on_ray_runs_of_a_lost_machine_are_resumed_by_another(long_alone, tmp_path):
+def test_ray_resumes_runs_of_a_lost_machine(long_alone, tmp_path):
     ray = pytest.importorskip("ray")
     cluster_utils = pytest.importorskip("ray.cluster_utils")
     cluster = cluster_utils.Cluster(

@@ -85,7 +85,7 @@ def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda)
         assert rows.returns[i] == pytest.approx(expected + v, rel=1e-5)
 
 
-def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from():
+def test_pending_decision_gives_value_but_no_advantage():
     rows = rows_of([2, sp.END, sp.PENDING], rewards=[0.5, -1.0, 9.0], values=[0.25, 0.0, 0.75])
     estimate_advantages(rows, 3, 1.0, 0.9)
     assert rows.advantages.tolist() == [0.5 + 0.75 - 0.25, -1.0, 0.0]
@@ -95,7 +95,7 @@ def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from
 @pytest.mark.parametrize("by_value", [math.inf, 0.1])
 @pytest.mark.parametrize("has_magnet", [False, True])
 @pytest.mark.parametrize(("by_ratio", "kl_coef"), [(0.2, 0.0), (math.inf, 0.4)])
-def test_gradients_are_those_of_the_loss_derived_by_hand(by_value, has_magnet, by_ratio, kl_coef):
+def test_loss_gradients_equal_the_hand_derivation(by_value, has_magnet, by_ratio, kl_coef):
     """Row by row and legal action by legal action, from the equations of the papers.
 
     Without a clip and with a pull to the policy of play it is mirror descent's.
@@ -194,7 +194,7 @@ def pay(game: Game, kind: str) -> list[float]:
     ],
     [("mini", 2, "margin"), ("party hand_size=3", 3, "win"), ("hoyle hand_size=3", 4, "chips")],
 )
-def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward):
+def test_each_seat_receives_its_rewards_per_deal(rules, players, reward):
     """Nothing of a deal is paid in the next one in its place, and no decision leads into it."""
     n, steps = 8, 70
     env = f"env={{rules: {rules}, players: {players}, reward: {reward}, num_envs: {n}}}"
@@ -229,7 +229,7 @@ def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward)
     assert games.rollout.nexts[: len(seats)].tolist() == nexts
 
 
-def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():
+def test_self_play_learns_all_seats_without_forced_cards():
     made = learner("env.rules=classic")
     rows = play(made, 4)
     assert (made.games.table.cast == sp.LEARNER).all()
@@ -237,7 +237,7 @@ def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():
     assert play(learner("env.skip_forced=false", "ppo.num_steps=12"), 12).masks.sum(1).max() > 1
 
 
-def test_an_opponent_that_raises_is_named_with_its_line(tmp_path):
+def test_raising_opponent_is_named_with_its_line(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("class Mine:\n    def act(self, view):\n        return {}['plan']\n")
     with raises_hearts_error(
@@ -247,7 +247,7 @@ def test_an_opponent_that_raises_is_named_with_its_line(tmp_path):
 
 
 @pytest.mark.parametrize("seat", [0, 1, "random"])
-def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
+def test_opponents_seats_are_not_learnt_from(seat):
     opponents = "[{opponents: {easy: 1, self: 1}}]"
     made = learner(f"schedule={opponents}", f"env.seat={seat}", "env.num_envs=400")
     cast = made.games.table.cast
@@ -266,7 +266,7 @@ def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
     assert set(seats) == {sp.LEARNER}
 
 
-def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
+def test_pending_decisions_wait_and_others_train_once():
     made = learner("env.rules=classic", "env.num_envs=20")
     games, learnt = made.games, 0
     for _ in range(5):
@@ -295,7 +295,7 @@ def test_every_preset_is_learnt(preset):
     assert not np.array_equal(before["policy.0.weight"], made.tensors()["policy.0.weight"])
 
 
-def test_a_loss_of_your_own_is_learnt_from_and_resumed(tmp_path, quick):
+def test_custom_loss_trains_and_resumes(tmp_path, quick):
     """One of the values alone leaves the policy's layers as they were, and the trunk learns."""
 
     class ValuesAlone(Learner):
@@ -346,7 +346,7 @@ def vector(made: Learner) -> torch.Tensor:
     return made.learnt.weights.detach().clone()
 
 
-def test_minibatches_have_every_row_once_an_epoch_in_a_new_order():
+def test_epochs_visit_every_row_in_new_order():
     made = learner("ppo.batch_size=50")
     rows = torch.arange(115)
     batch = Decisions(*[rows] * len(Decisions._fields))
@@ -396,7 +396,7 @@ def test_threads_add_up_the_gradient_of_a_minibatch():
             assert torch.equal(one, before)
 
 
-def test_advantages_are_normalised_over_the_whole_update_where_wanted(monkeypatch):
+def test_advantages_are_normalised_over_the_update(monkeypatch):
     for wanted in (True, False):
         made, seen = learner(f"ppo.normalize_advantage={str(wanted).lower()}"), []
 
@@ -413,7 +413,7 @@ def test_advantages_are_normalised_over_the_whole_update_where_wanted(monkeypatc
         assert (abs(every.std(correction=0) - 1) < 1e-4) == wanted
 
 
-def test_a_loss_that_torch_cannot_compile_is_learnt_from_as_it_is(monkeypatch):
+def test_uncompilable_loss_warns_and_trains_eagerly(monkeypatch):
     def fails(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no compiler")
 
@@ -430,7 +430,7 @@ def test_a_loss_that_torch_cannot_compile_is_learnt_from_as_it_is(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="there is no C++ compiler")
-def test_a_compiled_loss_learns_the_same_and_resumes_to_the_bit():
+def test_compiled_loss_agrees_and_resumes_to_the_bit():
     made, plain = learner("compile=true", "precision=float32"), learner("precision=float32")
     assert made.warm_up() == ""
     for one in (made, plain):
@@ -470,7 +470,7 @@ def test_rules_that_leave_nothing_to_decide_are_refused():
 
 # ---- results -------------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_a_tiny_game_is_learnt_to_its_known_value():
+def test_tiny_game_is_learnt_to_known_value():
     """`micro` from self-play alone: what a best response wins from it is little."""
     made = learner(
         "env={rules: micro, reward: trick, num_envs: 256}",

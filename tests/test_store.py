@@ -32,7 +32,7 @@ def entries(path):
     return Store.open(path, KIND).records
 
 
-def test_a_file_cut_anywhere_keeps_its_whole_lines_and_ends_as_if_never_cut(file):
+def test_truncated_file_keeps_its_whole_lines(file):
     data = file.read_bytes()
     ends = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
     for length in range(ends[0], len(data) + 1):
@@ -46,7 +46,7 @@ def test_a_file_cut_anywhere_keeps_its_whole_lines_and_ends_as_if_never_cut(file
         assert file.read_bytes() == data
 
 
-def test_record_behind_a_longer_line_that_was_cut_ends_the_file(file):
+def test_record_replaces_a_longer_truncated_line(file):
     whole = file.read_bytes()
     file.write_bytes(whole + sealed({"long": "x" * 500})[:-1])  # all but the end of the line
     store = Store.open(file, KIND)
@@ -92,7 +92,7 @@ def test_what_is_no_line_has_no_entry(line):
         ("settings", []),
     ],
 )
-def test_a_file_of_another_kind_or_version_is_refused(file, field, value):
+def test_file_of_another_version_is_refused(file, field, value):
     first, _, rest = file.read_bytes().partition(b"\n")
     file.write_bytes(sealed({**unsealed(first), field: value}) + rest)
     with raises_hearts_error(HeartsError, "resume", file.name):

@@ -56,9 +56,7 @@ def test_run_folder(tmp_path, capsys):
     assert any("tfevents" in path.name for path in (run.run_dir / runs.TENSORBOARD_NAME).iterdir())
 
 
-def test_a_first_evaluation_takes_nothing_from_a_budget_of_minutes(
-    tmp_path, clock, quick, monkeypatch
-):
+def test_first_evaluation_does_not_count_against_minutes(tmp_path, clock, quick, monkeypatch):
     played = loop.evaluate
 
     def slow(*args):
@@ -99,7 +97,7 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
 
 
-def test_an_opponent_gets_no_number_that_leads_to_the_deals(monkeypatch):
+def test_opponent_seeds_do_not_reveal_the_deals(monkeypatch):
     def play(agent, seed):
         Trainer(smoke(f"seed={seed}", f"schedule=[{{opponents: {{{agent}: 1}}}}]"))
 

@@ -7,7 +7,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -101,6 +101,20 @@ class ActorCritic(nn.Module):
         known = features if hidden is None else torch.cat([features, hidden], 1)
         values = self.value(known).float()
         return self.policy(features).float(), values[:, 0] if values.shape[1] == 1 else values
+
+
+class Saved(Protocol):
+    """A part of a learner that a run saves."""
+
+    def state(self) -> Tensors:
+        """Return its state as new arrays, by name."""
+
+    def restore(self, state: Tensors, name: str) -> None:
+        """Restore a state, which error messages call `name`.
+
+        Raises:
+            HeartsError: if anything is missing or does not fit.
+        """
 
 
 class Weights:

@@ -37,9 +37,9 @@ from hearts_env.solve.side import Side, backward_mean
 from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn.actor_critic import Moments
+from hearts_train.learn.actor_critic import Moments, Saved
 from hearts_train.learn.config import ConfigError, between
-from hearts_train.learn.ppo import Learner, Saved, log_policy
+from hearts_train.learn.ppo import Learner, log_policy
 
 _AT_ONCE = 16_384
 """Information sets per forward pass."""

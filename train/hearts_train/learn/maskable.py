@@ -23,10 +23,10 @@ from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_env.seeds import derived_seed
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ACTIVATIONS, perceptron, policy_tensors
+from hearts_train.learn.actor_critic import ACTIVATIONS, Saved, perceptron, policy_tensors
 from hearts_train.learn.config import NetworkConfig
 from hearts_train.learn.export import policy_layers
-from hearts_train.learn.ppo import Learner, Saved
+from hearts_train.learn.ppo import Learner
 
 _NEVER = -1e8
 """The logit of an illegal action, as in sb3-contrib."""

@@ -8,10 +8,9 @@ of ``ppo`` in the config:
    ``num_steps`` times.
 2. **Estimate** (``estimate_advantages``): the advantage A of a decision is the sum of
    delta = r + gamma v' - v over this and all later decisions of the same seat in the deal. Each
-   step into the future multiplies the weight by gamma ``gae_lambda`` (Schulman et al. 2016, eq.
-   16). The
-   return R is v + A. If ``normalize_advantage``, the advantages of an update are scaled to mean 0
-   and standard deviation 1.
+   step into the future multiplies the weight by gamma ``gae_lambda`` (Schulman et al. 2016,
+   eq. 16). The return R is v + A. If ``normalize_advantage``, the advantages of an update are
+   scaled to mean 0 and standard deviation 1.
 3. **Learn** (``Learner._learn``): pass through the decisions ``num_epochs`` times in random order.
    Each minibatch of ``batch_size`` decisions gives one step of Adam, with the gradient clipped to
    the norm ``max_grad_norm``.
@@ -44,7 +43,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -68,6 +67,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import (
     ActorCritic,
     Moments,
+    Saved,
     TorchNetwork,
     Weights,
     copy_layers,
@@ -92,6 +92,10 @@ FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction",
 _TIE = 1e-4
 """Card values that differ by less are equal. They are means of whole numbers, over at most 105
 worlds in two_player."""
+
+
+class DivergenceError(HeartsError):
+    """Training has diverged: the weights are not finite."""
 
 
 # ---- the algorithm: data, advantages, loss -------------------------------------------------------
@@ -197,24 +201,6 @@ def ppo_loss(
         return loss, torch.stack(figures)
 
 
-class Saved(Protocol):
-    """A part of a learner that a run saves."""
-
-    def state(self) -> Tensors:
-        """Return its state as new arrays, by name."""
-
-    def restore(self, state: Tensors, name: str) -> None:
-        """Restore a state, which error messages call `name`.
-
-        Raises:
-            HeartsError: if anything is missing or does not fit.
-        """
-
-
-class DivergenceError(HeartsError):
-    """Training has diverged: the weights are not finite."""
-
-
 class Learner:
     """A network in training, with its games, opponents and counters.
 
@@ -316,11 +302,7 @@ class Learner:
 
     # -- learn -------------------------------------------------------------------------------------
     def _learn(self) -> dict[str, Any]:
-        """Play, estimate, learn and count. Return the figures to log."""
-        if self.counters.pretraining_steps < self.pretraining.size:
-            return self._pretrain()
-        if self.config.network.start and self.counters.updates == self.config.network.start_updates:
-            self.optimizer.state.clear()
+        """Play, estimate and learn. Return the figures to log."""
         ppo = self.config.ppo
         self._play(ppo.num_steps)
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
@@ -333,21 +315,23 @@ class Learner:
             decisions = decisions._replace(advantages=(advantages - advantages.mean()) / spread)
         coefs = self._coefficients()
         sums, count = torch.zeros(len(FIGURES), device=self.device), 0
-        for _ in range(ppo.num_epochs):
-            is_near = True
-            for batch in self._minibatches(decisions):
-                loss, figures = self._compute(batch, self._magnet(batch.observations), coefs)
-                sums, count = sums + figures * len(batch.actions), count + len(batch.actions)
-                is_near = ppo.target_kl is None or bool(figures[3] <= 1.5 * ppo.target_kl)
-                if not is_near:
-                    break
-                self._step(loss, self.learning_rate)
-            self.counters.gradient_epochs += 1
-            if not is_near:
-                break
+        for figures, number in self._steps(decisions, coefs):
+            sums, count = sums + figures * number, count + number
         self._update_average(self.config.ema_decay)
         means = zip(FIGURES, (sums / max(count, 1)).tolist(), strict=True)
         return logged | {name: _finite(mean) for name, mean in means if count}
+
+    def _steps(self, decisions: Decisions, coefs: Coefficients) -> Iterator[tuple[Tensor, int]]:
+        """Take the steps of an update. Yield `FIGURES` and size of each minibatch."""
+        ppo = self.config.ppo
+        for _ in range(ppo.num_epochs):
+            self.counters.gradient_epochs += 1
+            for batch in self._minibatches(decisions):
+                loss, figures = self._compute(batch, self._magnet(batch.observations), coefs)
+                yield figures, len(batch.actions)
+                if ppo.target_kl is not None and not figures[3] <= 1.5 * ppo.target_kl:
+                    return
+                self._step(loss, self.learning_rate)
 
     def _minibatches(self, decisions: Decisions) -> Iterable[Decisions]:
         """Return all decisions in random order, in parts of about ``batch_size``."""
@@ -614,12 +598,13 @@ class Learner:
         self._set_rates()
         begin = clock.now()
         rates = {name: getattr(self, name) for name in self.rates}
-        values = self._learn()
-        by = (
-            "pretraining.learning_rate or pretraining.inverse_temperature"
-            if "pretraining" in values
-            else self.steps_by
-        )
+        if counters.pretraining_steps < self.pretraining.size:
+            values = self._pretrain()
+            by = "pretraining.learning_rate or pretraining.inverse_temperature"
+        else:
+            if self._resting is not None and counters.updates == self.config.network.start_updates:
+                self.optimizer.state.clear()
+            values, by = self._learn(), self.steps_by
         if not bool(torch.isfinite(self.learnt.weights).all()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
