@@ -1,4 +1,4 @@
-"""Compares the files of a built wheel with what git tracks in the packages: no more, no less."""
+"""Check that a built wheel has exactly the files that git tracks in the packages."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ SOURCES = {
     "train/hearts_train/": "hearts_train/",
     "configs/": "hearts_train/configs/",
 }
-"""Where each folder of the checkout lies in the wheel."""
+"""The folders of the checkout and their places in the wheel."""
 
 tracked = subprocess.run(
     ["git", "ls-files"],

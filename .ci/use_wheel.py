@@ -1,4 +1,4 @@
-"""Uses the installed core as a stranger would: no torch, no extras, no checkout."""
+"""Use the installed core as a user would, without torch, extras or a checkout."""
 
 import importlib.metadata
 import importlib.resources
