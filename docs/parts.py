@@ -276,7 +276,7 @@ def spread(values: Sequence[float], form: str, unit: str = "") -> str:
 def points(value: float) -> str:
     """Format an exploitability with three places, a small one with more."""
     if value < 0.001:
-        return f"{max(value, 0.0):.0e}"
+        return f"{value:.0e}" if value > 0 else "0"
     return f"{value:.{4 if value < 0.01 else 3}f}"
 
 

@@ -201,7 +201,9 @@ RULES_PAGE = (DOCS / "rules.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", re.findall(r"^hearts .+", RULES_PAGE, re.M))
+@pytest.mark.parametrize(
+    "line", re.findall(r"```console\n(.*?)```", RULES_PAGE, re.S)[0].splitlines()
+)
 def test_commands_of_the_rules_page_are_understood(line):
     words = shlex.split(line.removeprefix("hearts "))
     more = ["--deals", "2"] if words[0] == "evaluate" else []
