@@ -132,6 +132,14 @@ def test_time_of_the_demo_is_the_same_everywhere():
         assert not re.search(r"(for|about|in|half|;) three minutes|three and a half", text), name
 
 
+@pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
+def test_code_block_has_its_language(page):
+    fences = re.findall(r"^```(.*)$", page.read_text(encoding="utf-8"), re.M)
+    known = {"console", "python", "text", "yaml", "json", "bibtex"}
+    assert {language.partition(" ")[0] for language in fences[::2]} <= known
+    assert set(fences[1::2]) <= {""}
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
