@@ -14,15 +14,15 @@ import pathlib
 from typing import Any
 
 KINDS = {"full disk": errno.ENOSPC, "broken disk": errno.EIO, "interrupted": errno.EINTR, "exit": 0}
-"""The ways to fail, with the number of the error; an exit is a kill: nothing is tidied up."""
+"""The ways to fail, with the number of the error. An exit is a kill, without any clean-up."""
 
 
 class Died(BaseException):
-    """Stands for a kill: whoever catches it and goes on writing meets it again."""
+    """Stands for a kill. Code that catches it and writes again meets it again."""
 
 
 class Faults:
-    """In this block the `number`-th file call fails in one way; 0: they are only counted."""
+    """Let the `number`-th file call within this context fail in one way. If 0, only count them."""
 
     def __init__(self, number: int = 0, kind: str = "full disk") -> None:
         self.number = number
@@ -99,7 +99,7 @@ class Faults:
 
 
 class _File:
-    """A file whose writes count; half of what is written arrives when one fails."""
+    """A file that counts its writes. If one fails, half of its data arrives."""
 
     def __init__(self, faults: Faults, file: Any) -> None:
         self._faults, self._file = faults, file

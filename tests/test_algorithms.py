@@ -1,4 +1,4 @@
-"""What all algorithms promise; the returns of VRPO in closed form; a game of known value."""
+"""Guarantees of all algorithms, the returns of VRPO in closed form, and a game of known value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def learner(algorithm: str, state: Any = None, **changes: Any) -> Any:
     return make_learner(make_config(tree), state)
 
 
-# ---- what all of them promise --------------------------------------------------------------------
+# ---- guarantees of all algorithms ----------------------------------------------------------------
 def assert_same(made: Any, other: Any) -> None:
     """Compare all tensors of two learners, bit by bit."""
     ours, theirs = made.state().tensors, other.state().tensors
@@ -98,7 +98,7 @@ def test_a_state_that_lacks_an_array_is_refused(algorithm):
 
 # ---- VRPO ----------------------------------------------------------------------------------------
 def returns_by(made: Any, worth: Any) -> tuple[Any, Any]:
-    """The returns of all decisions of a learner's games, if the critic said `worth`; which count.
+    """Return all returns of a learner's games if the critic outputs `worth`, and the ready rows.
 
     Values are its mean under the policy that drew the cards: uniform here.
     """

@@ -1,4 +1,4 @@
-"""Recipes: defaults, files, overrides, and what is said about mistakes."""
+"""Configs: defaults, files, overrides, and messages about mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning from exact values: what they are, that a network learns them, and that runs resume."""
+"""Learning from exact values: the values, a network that learns them, and resumed runs."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def _likely(tree, player, infoset, reach, chances):
 
 
 def drawn(learner):
-    """What the learner's player, who draws its cards, loses to best responses."""
+    """Return the exploitability of the learner's player, which draws its cards."""
     agent = learner.agent()
     agent.greedy = False
     return exploitability_of(agent, learner.tree).exploitability
@@ -126,7 +126,7 @@ def fitted_to(learner):
 
 
 def test_second_stage_follows_the_exploitability_gradient():
-    """What its losses add up to falls by as much as best responses win less."""
+    """The sum of its losses falls by as much as the best responses' value."""
     learner = make_learner(recipe({"descent": 1.0, "descent_floor": 0.0}))
     given = fitted_to(learner)
     sharpness, tree = learner.config.exact.inverse_temperature, learner.tree
@@ -216,9 +216,9 @@ def test_games_that_cannot_be_listed_are_refused(monkeypatch):
 
 @pytest.mark.slow
 def test_small_deck_runs_log_exploitability(tmp_path):
-    """The log's last figures are those of the player's file, and the best is the least exploitable.
+    """The last logged figures describe the player's file, and the best player is least exploitable.
 
-    Margins are not asked for: nobody has to be there to play against.
+    Without margins, no opponent is needed.
     """
     settings = {"times": 4, "opponents": [], "exploitability": True}
     given = recipe(evaluation=settings, budget={"decisions": 4000 * 8})

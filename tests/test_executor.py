@@ -108,7 +108,7 @@ if __name__ == "__main__":
 
 
 def started(script, folder, *words):
-    """A process that runs a script in a folder, whose modules it finds first."""
+    """Run a script in a process that imports modules from a folder first."""
     (folder / "script.py").write_text(script)
     environment = python_environment()
     environment["PYTHONPATH"] = f"{folder}{os.pathsep}{environment['PYTHONPATH']}"
@@ -153,7 +153,7 @@ def test_loading_workers_ignore_ctrl_c(tmp_path):
     assert started(SPREAD, tmp_path).communicate() == ("1 2\n", "")
 
 
-# ---- what is played (matches: tests/test_matches.py) ---------------------------------------------
+# ---- contests (matches: tests/test_matches.py) ---------------------------------------------------
 def sent(contest):
     """As it is in another process."""
     return pickle.loads(pickle.dumps(contest))

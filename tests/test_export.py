@@ -127,7 +127,7 @@ def test_callback_refuses_large_decks_before_learning():
 
 
 class Kept(KVWriter):
-    """Keeps what is logged."""
+    """Keeps all logged values."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []

@@ -1,8 +1,7 @@
 """Commands that are killed at random moments and resumed end as if nothing had hit them.
 
-Whatever hits a command, it must end with the result that it has when nothing hits it, to the last
-bit; no file may be torn; and a second process at the same work must be refused. ``COMMANDS`` lists
-them.
+A command that was hit must end with the same result, to the last bit, as without signals. No file
+may be torn, and a second process at the same work must be refused. ``COMMANDS`` lists the commands.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class Command:
     """A command that survives kills.
 
     Attributes:
-        words: What begins the work at a path, or resumes what is there.
-        result: The result of the work at a path, given what the command has printed.
+        words: The command that starts or resumes the work at a path.
+        result: Returns the result of the work at a path, given the command's output.
         check: Read all files that must be whole after a kill.
         code: The program, which prints "ready" once it has loaded everything.
         is_repeatable: Whether finished work can be resumed, which gives the same result.
@@ -140,7 +139,7 @@ def check_solved(file: Path) -> None:
 
 
 def saving(words: str) -> Command:
-    """A command with ``--save`` and ``--resume``, whose result is what it prints as JSON."""
+    """A command with ``--save`` and ``--resume``. Its result is the JSON that it prints."""
     name, *rest = words.split()
 
     def words_at(file: Path) -> Sequence[str]:
@@ -189,7 +188,7 @@ COMMANDS = {
 
 # ---- kills ---------------------------------------------------------------------------------------
 def hears_signals() -> None:
-    """What is started in the background, or with nohup, would else ignore some."""
+    """Processes in the background or under nohup would otherwise ignore some signals."""
     for name in set(SIGNALS) - {"SIGKILL"}:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
 
@@ -210,7 +209,7 @@ def ready(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
     """Wait until it has loaded everything, and is about to look at its files."""
     assert process.stdout is not None
     line = b""
-    # Byte by byte: what a buffer reads beyond the line, communicate() would lose.
+    # Byte by byte, because communicate() would lose bytes that a buffer reads beyond the line.
     while not line.endswith(b"\n") and (byte := os.read(process.stdout.fileno(), 1)):
         line += byte
     assert line == b"ready\n", process.communicate()[1]
@@ -226,7 +225,7 @@ def run(command: Command, path: Path) -> tuple[Any, float]:
 
 
 def kill(name: str, kills: int, seed: int) -> None:
-    """Kill runs of a command until `kills` signals have hit; resume each to its end."""
+    """Kill a command until `kills` signals have hit, then resume it to its end."""
     command = COMMANDS[name]
     rng, hits = random.Random(seed), 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -260,12 +259,12 @@ def kill(name: str, kills: int, seed: int) -> None:
 
 
 def end_by_two(command: Command, path: Path) -> str:
-    """Let two processes at once resume a run to its end; returns what the first has printed."""
+    """Resume a run to its end with two processes at once. Return the output of the first."""
     both = [launch(command, path), launch(command, path)]
     ended = [(ready(process).communicate(), process.returncode) for process in both]
     outputs = []
     for (output, errors), status in ended:
-        if status:  # whoever came second, unless the first had ended already
+        if status:  # the second one, unless the first had already ended
             assert any(words in errors for words in REFUSALS), errors
         else:
             outputs.append(output)

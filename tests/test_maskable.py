@@ -47,7 +47,7 @@ PPO = {
 
 
 def settings_of(model: MaskablePPO) -> dict[str, Any]:
-    """What an update has used."""
+    """Return the settings that an update used."""
     names = ("batch_size", "normalize_advantage", "ent_coef", "vf_coef", "max_grad_norm")
     return {name: getattr(model, name) for name in (*names, "target_kl")} | {
         "num_steps": model.rollout_buffer.buffer_size,
@@ -110,7 +110,7 @@ def test_kept_snapshots_are_the_player_as_it_was():
         trainer.learner.update()
         if update % 2 == 0:
             past.append(policy_tensors(policy_layers(trainer.learner.model.policy)))
-    # Five were taken; three places: the fourth and fifth have taken the first two.
+    # Five snapshots in three places: the fourth and fifth replaced the first two.
     kept = [agent.network.tensors() for agent in trainer.learner.opponents.snapshots]
     for network, number in zip(kept, (4, 3, 4, 2), strict=True):
         for name, array in past[number].items():

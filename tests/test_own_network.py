@@ -65,7 +65,7 @@ def rules_place(view, card):
 
 @pytest.fixture
 def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of a file with a network and an encoder; code may run."""
+    """The path of a file with a network and an encoder. Code is allowed."""
     monkeypatch.setenv(TRUST, "1")
     path = tmp_path / "mine.py"
     path.write_text(CODE)

@@ -1,4 +1,4 @@
-"""Pretraining: what the teacher says, that it follows from the seed, that a network learns it."""
+"""Pretraining: the teacher's values, their seeds, and a network that learns them."""
 
 import signal
 

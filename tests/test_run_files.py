@@ -57,7 +57,7 @@ EVIL = "from pathlib import Path\nPath('imported').touch()\nclass Evil:\n    pas
 
 @pytest.fixture
 def sent(whole, tmp_path, monkeypatch) -> Path:
-    """A run's folder as somebody sent it, which names the code in ``evil.py``."""
+    """A run's folder from someone else, which names the code in ``evil.py``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(TRUST, "0")  # also restored when a command has set it
     (tmp_path / "evil.py").write_text(EVIL)
@@ -376,7 +376,7 @@ def content_of(path: Path) -> Any:
 
 @pytest.mark.parametrize("name", [runs.STATE_NAME, runs.CHECKPOINT_NAME])
 def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
-    """Some hundreds of all bits: the file is refused, or says exactly what it said before."""
+    """Flip some hundred bits: the file is refused, or its content is unchanged."""
     content = (whole / name).read_bytes()
     path = tmp_path / name
     before = content_of(whole / name)

@@ -1,4 +1,4 @@
-"""`hearts runs`: run folders read back and listed; the learning curve of a run."""
+"""`hearts runs`: reading and listing run folders, and the learning curve of a run."""
 
 from __future__ import annotations
 

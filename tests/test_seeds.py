@@ -1,4 +1,4 @@
-"""`hearts train --seeds`: one run per seed, the same as alone, whatever stops or kills them."""
+"""`hearts train --seeds`: each run equals one trained alone, even if it was stopped or killed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHORT = (
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs of seeds 3 and 5, each trained alone, in the folders 3 and 5; not written to."""
+    """Runs of seeds 3 and 5, each trained alone, in the folders 3 and 5. Do not write to them."""
     folder = tmp_path_factory.mktemp("alone")
     for seed in (3, 5):
         run = train(recipe(*SHORT, f"seed={seed}"), folder / str(seed), progress=False)

@@ -68,7 +68,7 @@ def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sp.R
 @pytest.mark.parametrize("players", [2, 4])
 @pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 1.0), (0.9, 1.0), (1.0, 0.5), (0.8, 0.3)])
 def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda):
-    """Seats decide in turn; value v and reward r are each seat's own: a geometric sum each."""
+    """Seats decide in turn, with constant values and rewards, so advantages are geometric sums."""
     decisions = 5
     n = players * decisions
     value = [0.1 * (1 + i % players) for i in range(n)]
@@ -170,7 +170,7 @@ def play(made: Learner, steps: int) -> sp.Rollout:
 
 
 def pay(game: Game, kind: str) -> list[float]:
-    """What a finished deal pays each seat, from its score."""
+    """Return each seat's reward for a finished deal, from its score."""
     scores, n = game.scores(), game.rules.players
     if kind == "points":
         return [-float(score) for score in scores]
@@ -219,7 +219,7 @@ def test_each_seat_receives_its_rewards_per_deal(rules, players, reward):
         for number, game in enumerate(deals):
             found = [earned[g, number, seat] for seat in range(players)]
             assert found == pytest.approx(pay(game, reward), abs=1e-5), (g, number)
-    # Each decision leads to the next one of its seat in the deal; the last one ends it.
+    # Each decision leads to the next one of its seat in the deal, and the last one ends it.
     nexts = [sp.END if number < len(over[g]) else sp.PENDING for g, number, _ in seats]
     last: dict[tuple[int, int, int], int] = {}
     for row, key in enumerate(seats):
@@ -377,7 +377,7 @@ def test_gradients_are_cut_to_their_greatest_norm():
 
 
 def test_threads_add_up_the_gradient_of_a_minibatch():
-    """Each from its share of the rows; a single row is not shared. Twice the same to the bit."""
+    """Each thread takes a share of the rows. A single row is not shared. Bits are reproducible."""
     found = {}
     for threads in (1, 2, 3, 3):
         made = learner(f"threads={threads}", "precision=float32", "ppo.num_steps=8")
@@ -471,7 +471,7 @@ def test_rules_that_leave_nothing_to_decide_are_refused():
 # ---- results -------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_tiny_game_is_learnt_to_known_value():
-    """`micro` from self-play alone: what a best response wins from it is little."""
+    """Self-play on `micro` reaches a low exploitability."""
     made = learner(
         "env={rules: micro, reward: trick, num_envs: 256}",
         "ppo={num_steps: 8, batch_size: 512, learning_rate: 0.005, ent_coef: 0.05}",

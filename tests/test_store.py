@@ -149,7 +149,7 @@ def test_whatever_call_fails_the_whole_lines_stay(tmp_path, kind):
         else:
             store = Store.open(path, KIND)
         found = store.records
-        assert found[: len(done)] == done  # what was said to be written is there
+        assert found[: len(done)] == done  # everything reported as written exists
         for entry in ENTRIES[len(found) :]:
             store.append(entry)
         assert entries(path) == ENTRIES

@@ -1,4 +1,4 @@
-"""Training: what a run leaves and says of itself, schedule, rates and networks."""
+"""Training: the files and output of a run, schedule, rates and networks."""
 
 from __future__ import annotations
 

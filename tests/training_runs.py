@@ -1,4 +1,4 @@
-"""A small training run for tests, and all that it comes to; fixtures for whoever imports them."""
+"""A small training run for tests, its results, and fixtures to import."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nobody disturbed, one for all test files of a process; not to be written to."""
+    """An uninterrupted run, one per process. Do not write to it."""
     folder = tmp_path_factory.getbasetemp() / "whole run"
     if not folder.exists():  # each file that imports a fixture has one of its own
         assert train(recipe(), folder, progress=False).updates == 10
@@ -81,7 +81,7 @@ def die(*_: object) -> None:
 
 
 def history(folder: Path) -> dict[str, Any]:
-    """All that a run has come to, but for what its clock said."""
+    """Return all results of a run except its times."""
     state = runs.load_state(folder / runs.STATE_NAME)
     clock = dict.fromkeys(("seconds", "learning_seconds", "evaluated_seconds"), 0)
     counters = vars(state.counters) | clock | {"starts": 0}
