@@ -1,4 +1,4 @@
-"""``hearts serve``: the socket, the agents' warm-up, and the server until it is stopped."""
+"""``hearts serve``: open the socket, warm the agents up and serve until stopped."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def serve_tables(
 
 
 class _Server(uvicorn.Server):
-    """A server that prints its address when it is ready, and ends quietly."""
+    """A server that prints its address when it is ready and ends quietly."""
 
     def __init__(
         self, config: uvicorn.Config, addresses: list[str], folder: Path, *, opens: bool
@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
         return reviews
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop at once. The journals have everything that was played."""
+        """Stop at once. The journals have every move."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of cut connections
         self._reviews.stop()
         await super().shutdown(sockets)
@@ -168,7 +168,7 @@ def _server_folder(folder: Path) -> ServerFolder:
 
 
 def _addresses(listener: socket.socket, host: str) -> list[str]:
-    """Return the URLs of the server, for other machines too if it listens on all addresses."""
+    """Return the URLs of the server. If it listens on all addresses, they work elsewhere too."""
     port, hosts = listener.getsockname()[1], [host]
     if host in ("0.0.0.0", "::"):
         families = [socket.AF_INET, socket.AF_INET6][: 1 + (host == "::")]

@@ -1,7 +1,7 @@
 """The server: pages, files and the socket of the tables, as one ASGI application.
 
-Everything is refused that does not come from the server's own page: other origins, other names of
-the host, messages too large or too many; headers keep others out of the page.
+It refuses other origins and unknown host names, and messages that are too large or too many.
+Headers keep other sites out of the page.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hearts_train.web.table import Refusal
 log = logging.getLogger("hearts.serve")
 
 PAGES = ("/", "/t/{table}", "/board")
-"""All of them are the same file, which looks at its address."""
+"""All get the same file, which looks at its address."""
 
 _SWEEP = 30.0  # seconds between two looks for tables without browsers
 
@@ -49,13 +49,13 @@ def create_app(
     limits: Limits | None = None,
     hosts: Iterable[str] = (),
 ) -> Starlette:
-    """The application.
+    """Return the application.
 
     Args:
         folder: where tables are saved.
         players: the agents that can be chosen.
-        limits: the limits for browsers. If None, the usual ones.
-        hosts: names by which browsers may reach the server, beside addresses and ``localhost``.
+        limits: the limits for browsers. If None, the defaults.
+        hosts: further names of the server, besides addresses and ``localhost``.
     """
     limits = limits or Limits()
     manager = TableManager(folder, players, limits)
@@ -108,7 +108,7 @@ async def _page(request: HttpRequest) -> Response:
 
 # ---- the socket ----------------------------------------------------------------------------------
 class Connection:
-    """A browser's socket, with a queue of messages to it and a count of those from it."""
+    """A browser's socket, with a queue for its messages and a limit on its requests."""
 
     def __init__(self, socket: WebSocket, limits: Limits) -> None:
         self.owner = ""
@@ -120,7 +120,7 @@ class Connection:
         self._out: asyncio.Queue[str | None] = asyncio.Queue()
 
     def send(self, text: str) -> None:
-        """Send a message when the browser is ready; one that never is, is cut off."""
+        """Send a message when the browser is ready. A browser that is never ready is cut off."""
         if self._out.qsize() < self._limits.waiting:
             self._out.put_nowait(text)
         elif self._out.qsize() == self._limits.waiting:
@@ -128,7 +128,7 @@ class Connection:
 
     @property
     def num_waiting(self) -> int:
-        """The number of messages that wait for the browser."""
+        """The number of messages waiting for the browser."""
         return self._out.qsize()
 
     async def pump(self) -> None:
@@ -141,14 +141,14 @@ class Connection:
 
 
 class Lobby:
-    """Greets browsers, and hands their requests to the tables."""
+    """Greets browsers and hands their requests to the tables."""
 
     def __init__(self, manager: TableManager) -> None:
         self.manager = manager
         self._open: Counter[str] = Counter()
 
     async def health(self, request: HttpRequest) -> Response:
-        """Say that the server works, and how much it has to do."""
+        """Report that the server works, and its load."""
         load = {
             "connections": self._open.total(),
             "tables": self.manager.num_live,
@@ -169,7 +169,7 @@ class Lobby:
         return JSONResponse({**messages.rules_json(rules), "text": list(explain(rules))})
 
     async def socket(self, socket: WebSocket) -> None:
-        """Serve a browser from its greeting to its end."""
+        """Serve a browser until it leaves."""
         limits = self.manager.limits
         address = socket.client.host if socket.client else ""
         if self._open[address] >= limits.connections_each or (
@@ -210,7 +210,7 @@ class Lobby:
             await self._take(connection, data)
 
     async def _take(self, connection: Connection, data: str | bytes) -> None:
-        """Do the request of a message."""
+        """Answer a message."""
         request_id: str | int | None = None
         try:
             request = messages.parse(data)
@@ -259,7 +259,7 @@ class Lobby:
 
 # ---- who may come in -----------------------------------------------------------------------------
 MOST_BODY = 512 * 1024
-"""Bytes that a request may bring."""
+"""The longest body of a request, in bytes."""
 _HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
@@ -271,10 +271,10 @@ _HEADERS = {
 
 
 def content_policy(scripts: Iterable[str]) -> str:
-    """Return the policy of a page: it may load files of this server, and run its own scripts.
+    """Return the policy of a page: it may load this server's files and run these scripts.
 
     Args:
-        scripts: as ``assets.script_digests`` gives them.
+        scripts: the digests of the page's inline scripts, from ``assets.script_digests``.
     """
     allowed = " ".join(["'self'", *scripts])
     return (
@@ -284,7 +284,7 @@ def content_policy(scripts: Iterable[str]) -> str:
 
 
 class SecurityMiddleware:
-    """Refuses other sites, other names of the host, and too much; completes every answer."""
+    """Refuses other sites, unknown hosts and too many requests; adds headers to every answer."""
 
     def __init__(
         self,
@@ -300,7 +300,7 @@ class SecurityMiddleware:
         self._buckets = Buckets(burst, rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Refuse a request or hand it on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -333,7 +333,7 @@ class SecurityMiddleware:
             await self._app(scope, receive, send_complete)
 
     def _why_refused(self, headers: Headers) -> str | None:
-        """Return why the host or the origin of a request is refused, or None."""
+        """Return why the host or origin of a request is refused, or None if it is not."""
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
             name = urlsplit(f"//{host}").hostname or ""
@@ -352,7 +352,7 @@ def _address(scope: Scope) -> str:
 
 
 def _length(headers: Headers) -> int:
-    """Return the length of the body in bytes; one without a stated length counts as too large."""
+    """Return the length of the body in bytes. An unstated length counts as too large."""
     if "transfer-encoding" in headers:
         return MOST_BODY + 1
     text = headers.get("content-length", "0")

@@ -1,8 +1,8 @@
 """The parts of the pages: modules, styles and the pictures of the cards.
 
-The modules name one another ``hearts/NAME.js``. An import map says where they are: below
-``/static/`` where a server sends them, or in the page itself as ``data:`` URLs, so that one file
-needs no network. There is no build step.
+The modules import one another as ``hearts/NAME.js``. An import map says where they are: below
+``/static/`` on a server, or inside the page as ``data:`` URLs, for a file that needs no network.
+There is no build step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hearts_env.support.files import write_whole
 STATIC = Path(__file__).parent / "static"
 COURTS = Path(__file__).parent / "data" / "courts.svg"
 SPRITE = "cards.svg"
-"""The name of the cards below ``/static/``; it is drawn, not a file."""
+"""The name of the cards below ``/static/``. They are drawn, not a file."""
 
 _WIDTH = 100.0  # of a card in the sprite; its edge is half outside
 _MARGIN = 0.6
@@ -38,7 +38,7 @@ _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
 def index() -> bytes:
-    """Return the page that all addresses get."""
+    """Return the page of all addresses."""
     return (STATIC / "index.html").read_bytes()
 
 
@@ -69,15 +69,14 @@ def sprite() -> str:
 
 def _symbol(name: str, group: Group, more: str = "") -> str:
     size = f"{_WIDTH + 2 * _MARGIN:g} {_WIDTH * HEIGHT + 2 * _MARGIN:g}"
-    drawn = "".join(svg_lines(group.items[1:]))  # without the shadow, which the page's style casts
+    drawn = "".join(svg_lines(group.items[1:]))  # without the shadow; the style adds it
     return f'<symbol id="{name}" viewBox="-{_MARGIN:g} -{_MARGIN:g} {size}">{drawn}{more}</symbol>'
 
 
 def inline_modules(entry: Sequence[str]) -> str:
-    """Return an import map, as JSON, with modules and all that they import as ``data:`` URLs.
+    """Return an import map, as JSON, with modules and their imports as ``data:`` URLs.
 
-    A page with ``<script type="importmap">`` of it and a ``<script type="module">`` that imports
-    ``hearts/NAME.js`` runs them from one file, without a network.
+    A page with this map in ``<script type="importmap">`` runs the modules without a network.
 
     Args:
         entry: names of modules, such as ``"board.js"``.
@@ -103,8 +102,8 @@ def inline_modules(entry: Sequence[str]) -> str:
 
 
 def routes() -> list[Any]:
-    """Return the route of the drawn cards; all other files are on the disk."""
-    # Only a server needs starlette; a page with inlined modules does not.
+    """Return the route of the drawn cards. All other files are on disk."""
+    # Only a server needs starlette.
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
@@ -128,7 +127,7 @@ mount(document.getElementById("main"), {documents});
 
 
 def write_board(documents: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write the documents of deals (``review``) into one page.
+    """Write the documents of deals, as ``review`` returns them, into one page.
 
     Raises:
         OSError: if the file cannot be written.
@@ -137,9 +136,9 @@ def write_board(documents: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def board_page(documents: Sequence[dict[str, Any]]) -> bytes:
-    """Return one page with the board and these deals in it; nothing is fetched, nothing is sent.
+    """Return one page with the board and these deals.
 
-    Its content policy allows its own scripts alone, and no request.
+    Its content policy allows its own scripts and no request.
     """
     scripts = (
         f'<script type="importmap">{inline_modules(["board.js", "settings.js"])}</script>\n'
@@ -169,6 +168,6 @@ def board_page(documents: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _embedded(documents: Sequence[dict[str, Any]]) -> str:
-    """JSON that may stand inside a page: nothing in it can end its element."""
+    """Return JSON that cannot end the element around it."""
     text = json.dumps(documents, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

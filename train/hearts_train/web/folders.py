@@ -1,8 +1,8 @@
-"""The files of a server's tables; ``server/`` in the user's data folder unless another is named.
+"""The files of a server's tables, in ``server/`` of the user's data folder by default.
 
-The operating system has each line of a table's file before anyone sees its effect, so that it
-outlives this process, however it ends. A loss of power may take the last seconds. Tokens are not
-written, only their digests.
+The operating system has each line of a table's file before anyone sees its effect, so no line is
+lost however the process ends. A loss of power may take the last seconds. Of tokens only digests are
+written.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hearts_train.web.table import TABLE_ID
 
 FOLDER_VARIABLE = "HEARTS_DATA_DIR"
 _MOST_LISTED = 17 * 4096
-"""Bytes at the end of a person's list of tables that are read; older tables are forgotten."""
+"""Bytes read from the end of a person's list of tables. Older tables are forgotten."""
 
 
 def data_folder() -> Path:
-    """Return the folder of data: ``HEARTS_DATA_DIR``, or the system's folder for users' data."""
+    """Return ``HEARTS_DATA_DIR``, or else the system's folder for user data."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named).expanduser()
     if sys.platform == "win32":
@@ -36,7 +36,7 @@ def data_folder() -> Path:
 
 
 def digest_of(token: str) -> str:
-    """Return a token as it is saved; the token does not follow from it."""
+    """Return the digest that is saved in place of a token."""
     return blake2b(token.encode(), digest_size=16, person=b"hearts seat").hexdigest()
 
 
@@ -44,7 +44,7 @@ class ServerFolder:
     """The folder of a server: ``tables/ID.jsonl``, and ``people/DIGEST`` with their tables."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder, if it is not there."""
+        """Make the folder if it does not exist."""
         self.folder = folder
         self._tables, self._people = folder / "tables", folder / "people"
         for path in (self._tables, self._people):
@@ -53,7 +53,7 @@ class ServerFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder, so that no other server writes to it.
+        """Lock the folder against other servers.
 
         Raises:
             CheckpointError: if another process has the lock.
@@ -62,11 +62,11 @@ class ServerFolder:
             yield
 
     def path_of(self, table: str) -> Path:
-        """Return the file of a table, which need not exist."""
+        """Return the path of a table's file. It need not exist."""
         return self._tables / f"{table}.jsonl"
 
     def tables_of(self, owner: str) -> list[str]:
-        """Return the tables of a person, given the digest of the token, oldest seat first."""
+        """Return a person's tables, oldest seat first; `owner` is the digest of the token."""
         try:
             with (self._people / owner).open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_LISTED))
@@ -76,16 +76,16 @@ class ServerFolder:
         return list(dict.fromkeys(name for name in names if TABLE_ID.fullmatch(name)))
 
     def add_table(self, owner: str, table: str) -> None:
-        """Note that a person has a seat at a table; a table that is listed stays where it is.
+        """List a table for a person, unless it is listed already.
 
         Raises:
-            OSError: if it cannot be written; then the list is as it was.
+            OSError: if it cannot be written. The list is then unchanged.
         """
         if table not in self.tables_of(owner):
             self._list(owner, [*self.tables_of(owner), table])
 
     def remove_table(self, owner: str, table: str) -> None:
-        """Take a table off a person's list; the table stays."""
+        """Take a table off a person's list. The table stays."""
         self._list(owner, [name for name in self.tables_of(owner) if name != table])
 
     def _list(self, owner: str, tables: list[str]) -> None:

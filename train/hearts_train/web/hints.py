@@ -1,7 +1,6 @@
 """A hint at the table: the card that the best player for these rules would play.
 
-It is computed from a player's view and nothing else, so it says no more than the player could have
-worked out alone.
+It is computed from the player's view alone, so it reveals no hidden card.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ async def find_hint(players: Players, view: PlayerView) -> dict[str, Any]:
 
 
 def warm_up(players: Players) -> None:
-    """Compute a hint once, so that the first person does not wait for the compilation."""
+    """Compute a hint once, so no one waits for the compilation."""
     game = Game.deal("two_player", 0)
     for _ in range(3):
         game.play(game.legal_actions()[0])
@@ -42,7 +41,7 @@ def warm_up(players: Players) -> None:
 
 
 def hint_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
-    """Return the action of an agent, and the mean margin of each action where it estimates them.
+    """Return an agent's action, and the mean margin of each action if it estimates them.
 
     Raises:
         HeartsError: if the agent raises, or does not choose a legal action.

@@ -1,6 +1,6 @@
-"""The tables in use, each with the browsers and agents at it, and the manager of all.
+"""The tables in use, each with its browsers and agents, and their manager.
 
-Tables are changed on the event loop alone, by functions that do not wait.
+Only functions on the event loop change tables, and these do not wait.
 """
 
 from __future__ import annotations
@@ -113,16 +113,16 @@ class Browser(Protocol):
     """A browser's connection."""
 
     owner: str
-    """The digest of its person's token."""
+    """The digest of the person's token."""
     address: str
-    """Where it comes from."""
+    """The network address."""
 
     def send(self, text: str) -> None:
-        """Send a message, now or when the browser is ready for it."""
+        """Send a message, now or when the browser is ready."""
 
 
 class LiveTable:
-    """A table in use: answers requests about it, shows it after each change, asks its agents."""
+    """A table in use. Answers requests, sends the table after each change and asks its agents."""
 
     def __init__(self, table: Table, manager: TableManager) -> None:
         self.table = table
@@ -147,7 +147,7 @@ class LiveTable:
         return not self.browsers and not self.is_busy
 
     def close(self) -> None:
-        """Leave the memory; the journal has everything that was done."""
+        """End all tasks. The journal has every move."""
         for task in self._tasks:
             task.cancel()
         if self._hint is not None:
@@ -157,7 +157,7 @@ class LiveTable:
 
     # -- requests ----------------------------------------------------------------------------------
     def answer(self, browser: Browser, request: Request) -> None:
-        """Do a request and answer it."""
+        """Carry out a request and answer it."""
         self.last_used = time.monotonic()
         try:
             getattr(self, f"_do_{request.type}")(browser, request)
@@ -187,7 +187,7 @@ class LiveTable:
             table.sit(request["seat"], browser.owner, request["name"])
         self.manager.folder.add_table(browser.owner, table.id)
         self.browsers[browser] = None
-        for one in self.browsers:  # further windows of the same person, too
+        for one in self.browsers:  # also further windows of the person
             self.browsers[one] = table.seat_of(one.owner)
         self._show(browser, request.id)
 
@@ -198,7 +198,7 @@ class LiveTable:
     def _do_undo(self, browser: Browser, request: Request) -> None:
         self._seat(browser)
         self.table.undo(request["seq"])
-        for seat in self._agent_seats:  # no second thread may ask one that still thinks
+        for seat in self._agent_seats:  # one may still be thinking
             self._renew(seat)
         self._show(browser, request.id)
 
@@ -206,13 +206,13 @@ class LiveTable:
         seat = self._seat(browser)
         if self.table.is_closed:
             raise Refusal("not_allowed", "next: the table is closed; start another")
-        if self.table.ended is not None:  # else another person was quicker
+        if self.table.ended is not None:  # otherwise another person was faster
             self.ready.add(seat)
             self._deal_next()
         self._show(browser, request.id)
 
     def _deal_next(self) -> None:
-        """Deal the next one, if all people who are here have asked for it."""
+        """Deal the next deal if everyone present has asked for it."""
         if self.ready >= {p for p in self.browsers.values() if p is not None}:
             self.table.next()
             self.ready.clear()
@@ -227,7 +227,7 @@ class LiveTable:
         browser.send(messages.answer("left", {"table": table.id}, request.id))
 
     def _do_hint(self, browser: Browser, request: Request) -> None:
-        """Send a hint, computed once for a position."""
+        """Send a hint. It is computed once per position."""
         table, seat = self.table, self._seat(browser)
         if not table.has_one_person:
             raise Refusal("not_allowed", "hint: other people play here; play on")
@@ -266,24 +266,24 @@ class LiveTable:
         return seat
 
     def detach(self, browser: Browser) -> None:
-        """Forget a browser that has left, or lost its connection."""
+        """Forget a browser that has left or lost its connection."""
         self.last_used = time.monotonic()
         seat = self.browsers.pop(browser, None)
         if seat is None or seat in self.browsers.values():
             return
-        is_waiting = self.ready & set(self.browsers.values())  # for the one who has just left
+        is_waiting = self.ready & set(self.browsers.values())  # for the person who has just left
         if is_waiting and self.table.ended is not None and not self.table.is_closed:
             try:
                 self._deal_next()
             except OSError as error:
                 log.error("table %s cannot be written: %s", self.table.id, error)
-            except Refusal:  # the file is full: everyone who asks again gets the message
+            except Refusal:  # the file is full: the next request says so
                 pass
             self._wake()
         self._show()
 
     def _show(self, asking: Browser | None = None, request_id: str | int | None = None) -> None:
-        """Send the table to all, to the browser `asking` as the answer to its request."""
+        """Send the table to everyone; to the browser `asking`, as the answer to its request."""
         made = {seat: self._message(seat) for seat in {*self.browsers.values()}}
         for browser, seat in self.browsers.items():
             answered = request_id if browser is asking else None
@@ -302,7 +302,7 @@ class LiveTable:
 
     # -- agents ------------------------------------------------------------------------------------
     def _wake(self) -> None:
-        """Ask the agent whose turn it is, unless it is being asked."""
+        """Ask the agent to act, if it is an agent's turn and it is not thinking yet."""
         seat = self.table.turn
         if seat is None or not self.table.seats[seat].agent or self._thinking == self.table.seq:
             return
@@ -324,12 +324,12 @@ class LiveTable:
         self._played(seq, action, text)
 
     def _renew(self, seat: int) -> None:
-        """Give an agent a fresh player, and end the processes of the old one."""
+        """Give an agent a fresh player and end the processes of the old one."""
         old, self._agent_seats[seat] = self._agent_seats[seat], AgentSeat()
         old.close()
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
-        """Do the action that an agent chose, unless its decision was undone meanwhile."""
+        """Carry out an agent's choice, unless the position has changed."""
         if seq != self.table.seq:
             self._thinking = -1 if self._thinking == seq else self._thinking
             return
@@ -355,17 +355,17 @@ class TableManager:
         self.folder = folder
         self.players = players
         self.limits = limits
-        self._live: OrderedDict[str, LiveTable] = OrderedDict()  # those used last at the end
+        self._live: OrderedDict[str, LiveTable] = OrderedDict()  # the latest used last
         self._created = Buckets(limits.created, limits.created / 3600)
-        self._unreadable: set[str] = set()  # tables of which the log has it
+        self._unreadable: set[str] = set()  # tables that the log has named
 
     @property
     def num_live(self) -> int:
-        """How many tables are in memory."""
+        """The number of tables in memory."""
         return len(self._live)
 
     def find(self, table: str) -> LiveTable:
-        """Return a table, read from the disk if it is not in memory.
+        """Return a table, read from disk if necessary.
 
         Raises:
             Refusal: if there is no such table, it cannot be read, or too many are in use.
@@ -453,7 +453,7 @@ class TableManager:
         return found
 
     def sweep(self) -> None:
-        """Unload the tables that have had no browser for a while."""
+        """Unload the tables that no browser has used for a while."""
         before = time.monotonic() - self.limits.idle
         for name, live in list(self._live.items()):
             if live.is_idle and live.last_used < before:

@@ -30,13 +30,13 @@ log = logging.getLogger("hearts.serve")
 
 VERSION = 1
 MOST_TEXT = 300
-"""Characters of rules and names of agents in a message."""
+"""The longest rules or agent name in a message, in characters."""
 MOST_NAME = 24
-"""Characters of a person's name."""
+"""The longest name of a person, in characters."""
 
 TOKEN = re.compile(r"[0-9a-f]{32}")
 _HIDDEN = ("hand", "legal", "passed", "received", "player")
-"""The keys of a view that are its player's alone; all others are public."""
+"""The keys of a view that only its player may know."""
 
 
 # ---- requests ------------------------------------------------------------------------------------
@@ -45,9 +45,9 @@ class Request:
     """A message of a browser, its fields checked.
 
     Attributes:
-        type: What it asks for.
-        fields: The fields that this type has; those not given have their defaults.
-        id: The browser's id of it, repeated in the answer; None: none.
+        type: The kind of request.
+        fields: All fields of this type, with defaults for those not given.
+        id: The browser's id, repeated in the answer, or None.
     """
 
     type: str
@@ -81,7 +81,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _name(name: str, value: Any) -> str:
-    """Return a person's name: printable, without blanks around it, of a moderate length."""
+    """Return a person's name: printable, trimmed, not too long."""
     text = " ".join("".join(c if c.isprintable() else " " for c in _text(name, value)).split())
     return text[:MOST_NAME]
 
@@ -105,7 +105,7 @@ def _actions(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _seats(name: str, value: Any) -> tuple[tuple[str, str], ...]:
-    """Return the players by seat: (kind, name of the agent)."""
+    """Return (kind, name of the agent) of each seat."""
     if type(value) is not list or not 2 <= len(value) <= 7:
         raise _bad(f"{name}: give a list with one entry a seat, two to seven")
     found: list[tuple[str, str]] = []
@@ -155,17 +155,17 @@ REQUESTS: Mapping[str, Mapping[str, _Field]] = MappingProxyType(
         "ping": {},
     }
 )
-"""By type, the fields of a request: each with its check, and its default where it may be left out.
+"""The fields of each type of request, each with its check and, if optional, its default.
 
-Fields that are not listed are ignored.
+Other fields are ignored.
 """
 
 
 def parse(data: str | bytes) -> Request:
-    """Return a message of a browser, checked.
+    """Parse and check a message of a browser.
 
     Raises:
-        Refusal: if it is not a message, or a field is missing or wrong; it is named.
+        Refusal: if it is not a message, or a field is missing or wrong. The text names the field.
     """
     plain = json_object(data)
     if plain is None:
@@ -193,7 +193,7 @@ def _checked(kind: str, known: Mapping[str, _Field], plain: Mapping[str, Any]) -
 
 
 def id_of(plain: Any) -> str | int | None:
-    """Return the id of a request; None if it has none that can be repeated."""
+    """Return the id of a request, or None if it has none or an unsuitable one."""
     given = plain.get("id") if type(plain) is dict else None
     is_short = type(given) is str and len(given) <= 64
     return given if is_short or (type(given) is int and abs(given) < 2**53) else None
@@ -206,10 +206,10 @@ def _lines(rules: Rules) -> ViewLines:
 
 
 def sight(game: Game, seat: int | None) -> str:
-    """Return the cards as a seat may know them, as fields of a message.
+    """Return the cards that a seat may know, as fields of a message.
 
-    ``view`` is the view of programs outside. It is null for onlookers (`seat` None), who get
-    ``public``: the part of a view that is public, and how many cards each seat holds.
+    ``view`` is the view that external programs get. For onlookers (`seat` None) it is null, and
+    ``public`` has the public part of a view and the number of cards in each hand.
     """
     view = game.view(0 if seat is None else seat)
     text = _lines(game.rules).write(BatchView.of([view]))[0]
@@ -221,7 +221,7 @@ def sight(game: Game, seat: int | None) -> str:
 
 
 def refusal_of(error: Exception, what: str) -> Refusal:
-    """Return the answer to a request after an error; the server's own errors go to the log."""
+    """Return the refusal for an error. The server's own errors go to the log."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, OSError):
@@ -238,17 +238,17 @@ def error(refusal: Refusal, request_id: str | int | None, table: str | None = No
 
 
 def answer(kind: str, fields: Mapping[str, Any], request_id: str | int | None) -> str:
-    """Return a message of this type, with the id of the request that it answers."""
+    """Return a message of this type that answers a request."""
     return answered(dump({"type": kind, **fields}), request_id)
 
 
 def answered(text: str, request_id: str | int | None) -> str:
-    """Return a message with the id of the request that it answers, if that has one."""
+    """Return a message with the id of the request, if there is one."""
     return text if request_id is None else f'{text[:-1]},"id":{dump(request_id)}}}'
 
 
 def rules_json(rules: Rules) -> dict[str, Any]:
-    """Return the rules of a table: name, fields, deck, and sentences for people."""
+    """Return the rules of a table: name, fields, deck and sentences."""
     return {
         "name": rules.name,
         "title": title_of(rules.name),
@@ -261,7 +261,7 @@ def rules_json(rules: Rules) -> dict[str, Any]:
 
 
 def title_of(name: str) -> str:
-    """Return the title of the rules with this name."""
+    """Return the title of rules, such as "Party (5 players)"."""
     preset, _, rest = name.partition(" ")
     words = {"two_player": "Two-player Hearts", "no_pass": "No passing"}
     title = words.get(preset) or preset.replace("_", " ").capitalize()
@@ -270,7 +270,7 @@ def title_of(name: str) -> str:
 
 
 def presets_json() -> list[dict[str, Any]]:
-    """Return the presets as `welcome` lists them."""
+    """Return the presets for `welcome`."""
     return [
         {
             "name": name,
@@ -284,7 +284,7 @@ def presets_json() -> list[dict[str, Any]]:
 
 # ---- a table -------------------------------------------------------------------------------------
 def listed_table(table: Table, owner: str) -> dict[str, Any]:
-    """Return a table as `welcome` lists it."""
+    """Return a person's table for `welcome`."""
     seat = table.seat_of(owner)
     return {
         "table": table.id,
@@ -306,7 +306,7 @@ def _rules_text(rules: Rules) -> str:
 def table_message(
     table: Table, seat: int | None, connected: Sequence[bool], ready: Sequence[bool]
 ) -> str:
-    """Return the whole table as a message to a seat; None: to an onlooker."""
+    """Return the message with the whole table for a seat, or for an onlooker if `seat` is None."""
     match = None
     if isinstance(table.play, Match) and table.play.is_over:
         match = {"winner": table.play.winner, "totals": table.totals()}
@@ -334,7 +334,7 @@ def table_message(
 def seats_json(
     table: Table, connected: Sequence[bool], ready: Sequence[bool]
 ) -> list[dict[str, Any]]:
-    """Return the players by seat, and who is here."""
+    """Return the players by seat, and whether each is present."""
     return [
         {
             "seat": p,

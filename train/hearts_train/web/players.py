@@ -1,7 +1,7 @@
 """The agents that people can choose, and the threads in which they decide.
 
-Browsers name agents by the names of this list alone; nothing that they send becomes a path or a
-name of code. Each agent has threads of its own, so that a slow one keeps only its games waiting.
+Browsers choose by the names on this list. Nothing that they send becomes a path or the name of
+code. Each agent has threads of its own, so a slow one delays only its own games.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from hearts_train.measure.participants import Participant
 from hearts_train.web.table import Refusal
 
 SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
-"""The package's own players that are always on the list, strongest first."""
+"""The package's own players on the list, strongest first."""
 FAULT_TEXTS = {
     RAISED: "raised an error",
     ILLEGAL: "chose an illegal action",
     CRASHED: "came to an end",
     LATE: "took too long",
 }
-"""The words for a fault at the table; more of them could reveal cards."""
+"""The words for a fault at the table. An error's own text could reveal cards."""
 
 _THREADS = 4  # of an agent, as long as none is stuck
 _MOST_THREADS = 16  # with those that are stuck
@@ -80,14 +80,14 @@ def _do(do: Callable[[], _T], result: futures.Future[_T]) -> None:
 
 @dataclass
 class AgentSeat:
-    """An agent's place at a table: its own player there, once it has been asked."""
+    """An agent's seat at a table, with its own player once it has been asked."""
 
     player: Agent | None = None
     is_closed: bool = False
-    """Whether the player will not be asked again; it may still be thinking."""
+    """If True, the player is not asked again. It may still be thinking."""
 
     def close(self) -> None:
-        """End what the player has started, in a thread."""
+        """Close the player, in a thread."""
         self.is_closed = True
         if self.player is not None:
             threading.Thread(target=_close, args=(self.player,), daemon=True).start()
@@ -102,13 +102,13 @@ class Listed(Participant):
     """An agent on the list.
 
     Attributes:
-        name: Its name for browsers.
-        about: What it is, in a sentence.
+        name: The name for browsers.
+        about: A description in a sentence.
         workers: The threads in which it decides.
     """
 
     def __init__(self, spec: str, name: str) -> None:
-        """An agent that ``make_agent`` knows as `spec`.
+        """Make the agent that ``make_agent`` knows as `spec`.
 
         Raises:
             HeartsError: if it is unknown or cannot be made.
@@ -121,7 +121,7 @@ class Listed(Participant):
 
     @functools.cached_property
     def games(self) -> list[str]:
-        """The names of the presets that it plays, with every number of players."""
+        """The presets that it plays, each with every number of players."""
         found = []
         for rules in (Rules.preset(*game) for game in GAMES):
             with contextlib.suppress(HeartsError):
@@ -131,9 +131,9 @@ class Listed(Participant):
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[Any]:
-        """Lend one of its players, which no other thread asks in this block.
+        """Lend a player that no other thread uses in this block.
 
-        The package's own remember no cards, and may have been asked before. Others are new.
+        The package's own players remember no cards and are used again. Others are new.
         """
         if self.is_ours:
             try:
@@ -150,7 +150,7 @@ class Listed(Participant):
             _close(player)
 
     def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
-        """Return the choice of the player in a place; slow, so for the agent's threads."""
+        """Return the choice of the player in a seat. It is slow, so call it in a thread."""
         if self.is_ours:  # remembers nothing, so any one will do
             with self.borrowed() as one:
                 return ask_one(one, view, seed)
@@ -159,7 +159,7 @@ class Listed(Participant):
         try:
             return ask_one(place.player, view, seed)
         finally:
-            if place.is_closed:  # in the meantime, so it may have started something again
+            if place.is_closed:  # meanwhile; it may have started a process again
                 place.close()
 
 
@@ -167,11 +167,11 @@ class Players:
     """The list of agents."""
 
     def __init__(self, more: Iterable[str] = (), *, patience: float = 60.0) -> None:
-        """The shipped players and `more`.
+        """List the package's own players and `more`.
 
         Args:
-            more: what ``make_agent`` takes: names, runs' folders, checkpoints, code.
-            patience: seconds that an agent has for a decision.
+            more: further agents, in any form that ``make_agent`` takes.
+            patience: seconds that an agent has per decision.
 
         Raises:
             HeartsError: if one is unknown or cannot be made.
@@ -183,7 +183,7 @@ class Players:
             self.listed[name] = Listed(spec, name)
 
     def _short(self, spec: str) -> str:
-        """Return a name that no other has: the spec's last part, with a number if needed."""
+        """Return a unique name: the last part of the spec, with a number if needed."""
         plain = spec if spec in agent_names() else Path(spec.partition("?")[0]).name or spec
         name, number = plain, 1
         while name in self.listed and spec != name:
@@ -192,7 +192,7 @@ class Players:
         return name
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the list as a message has it."""
+        """Return the list for `welcome`."""
         return [
             {
                 "name": agent.name,
@@ -217,10 +217,10 @@ class Players:
         return found
 
     async def fitting(self, name: str, rules: Rules) -> Listed:
-        """Return the agent of this name, if it can play these rules.
+        """Return the agent of this name if it can play these rules.
 
         Raises:
-            Refusal: if it is not on the list, or cannot play them.
+            Refusal: if it is not on the list or cannot play them.
         """
         agent = self.find(name)
         if rules.name in agent.games:
@@ -236,7 +236,7 @@ class Players:
     async def decide(
         self, agent: Listed, place: AgentSeat, view: PlayerView, seed: int
     ) -> tuple[int, Fault | None]:
-        """Return the choice of `agent`, or its first legal action and the fault."""
+        """Return the choice of `agent`, or the first legal action and the fault."""
         try:
             action, fault = await agent.workers.run(
                 lambda: agent.answer(place, view, seed), self.patience
@@ -248,10 +248,10 @@ class Players:
         return (view.legal_actions()[0] if fault is not None else action), fault
 
     def warm_up(self, report: Callable[[int, str], None] = lambda _done, _name: None) -> None:
-        """Let every agent choose its first cards, so that nobody waits for the compilation.
+        """Let every agent choose its first cards, so no one waits for the compilation.
 
         Args:
-            report: called with the number of agents that are ready, and the next one.
+            report: called with the number of agents that are ready and the name of the next.
         """
         for done, agent in enumerate(self.listed.values()):
             report(done, agent.name)

@@ -1,11 +1,11 @@
-"""A deal as the analysis board shows it: a document with every figure, of types that JSON knows.
+"""The document of a deal that the analysis board shows, of types that JSON knows.
 
-Its figures are those of ``hearts_train.measure.analysis``. Games of two without an exchange are
-measured exactly. All others, and decks too large for a board, are estimated; then there is no
-double-dummy value.
+Its figures come from ``hearts_train.measure.analysis``. Two-player games without an exchange are
+measured exactly. Other games, and decks that would take too long, are estimated and have no
+double-dummy values.
 
-A *step* is an action as a list: the seat, the action's name and, where it completes a trick, its
-taker and the points of all seats after it.
+A *step* is an action as a list: the seat and the action's name, and at the end of a trick its taker
+and the points of all seats.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Step = list[Any]
 
 VERSION = 2
 MOST_CARDS = 14
-"""Cards a hand in the largest game that the board measures exactly."""
+"""The largest hand that the board measures exactly, in cards."""
 MOST_WORK = 50_000
-"""Hands of the other player at the beginning, times the cards of a deal, likewise."""
+"""The largest product of the opponent's possible hands and the cards of a deal, likewise."""
 _SIGNS = str.maketrans({"T": "10"} | dict(zip("CDSH", "♣♦♠♥", strict=True)))
 
 
@@ -35,7 +35,7 @@ def read_deal(text: str) -> Record:
     """Return the one deal of a text, with its tags.
 
     Raises:
-        HeartsError: if it is not exactly one hand history; the message says why.
+        HeartsError: if it is not exactly one hand history.
     """
     records = parse_records(text)
     if len(records) != 1:
@@ -55,8 +55,8 @@ def review(record: Record, found: Analysis | None = None, progress: Progress | N
 
     Args:
         record: the deal, finished or not.
-        found: its ``analyse``. If None, it is done here.
-        progress: called with the work done and all of it, in actions.
+        found: the result of ``analyse``. If None, the deal is analysed here.
+        progress: called with the number of actions done and of all actions.
     """
     exact = is_exact(record.game.rules)
     if found is None or found.is_exact != exact:
@@ -74,12 +74,12 @@ def review(record: Record, found: Analysis | None = None, progress: Progress | N
 
 
 def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Json:
-    """Find the card by which a player gave away most, as far as it could know.
+    """Find the card that gave away most, given what its player could know.
 
     Returns:
-        ``choices``, the number of its cards that were not forced; ``card``, the costliest one, or
-        None if no card was a slip or a blunder: ``at``, the number of actions before it; ``trick``;
-        ``played``; ``best``, a better card; ``lost``, the points given away.
+        ``choices``: the number of its cards that were not forced. ``card``: the costliest one, or
+        None if no card was a slip or a blunder. It has ``at``, the number of actions before it,
+        ``trick``, ``played``, ``best``, a better card, and ``lost``, the points given away.
 
     Raises:
         HeartsError: if there is no such seat.
@@ -127,7 +127,7 @@ def _heading(record: Record) -> Json:
 
 
 def _exchange(game: Game) -> Json | None:
-    """Return the number of steps of the exchange, and the hands after it; None without one."""
+    """Return the number of steps of the exchange and the hands after it, or None without one."""
     count = game.rules.players * game.rules.pass_count
     if game.direction == "hold":
         return None
@@ -138,7 +138,7 @@ def _exchange(game: Game) -> Json | None:
 
 
 def play_step(game: Game, action: int) -> Step:
-    """Play an action, -1 for a revoke, and return it as a step."""
+    """Play an action (-1: a revoke) and return it as a step."""
     seat = game.current_player
     if action < 0:
         game.revoke()

@@ -1,4 +1,4 @@
-"""The routes of the analysis board: deals reviewed.
+"""The routes of the analysis board.
 
 A `ReviewQueue` reviews deals in threads of its own, so tables do not wait. No one can block it for
 others: it reviews one deal of an address at a time, gives up after a minute or when the browser has
@@ -29,7 +29,7 @@ from hearts_train.web.table import Refusal
 log = logging.getLogger("hearts.serve")
 
 MOST_TEXT = 20_000
-"""Characters of a deal; the longest of seven players with all tags have some thousand."""
+"""The longest text of a deal, in characters. Real deals have about a thousand."""
 MOST_EACH = 3
 """Deals of one address that may wait or be under way."""
 
@@ -47,7 +47,7 @@ def routes() -> list[BaseRoute]:
 
 
 async def ask_review(request: Request) -> Response:
-    """``{"deal": text}``: the document of the deal."""
+    """Answer ``{"deal": text}`` with the document of the deal."""
 
     def look(given: Json, progress: Progress) -> Json:
         return review(read_deal(_deal_of(given)), progress=progress)
@@ -56,7 +56,7 @@ async def ask_review(request: Request) -> Response:
 
 
 async def ask_costliest(request: Request) -> Response:
-    """``{"deal": text, "seat": number}``: the card by which this seat gave away most."""
+    """Answer ``{"deal": text, "seat": number}`` with the seat's costliest card."""
 
     def look(given: Json, progress: Progress) -> Json:
         return costliest(read_deal(_deal_of(given)), given.get("seat", 0), progress)
@@ -104,7 +104,7 @@ class ReviewQueue:
             raise Refusal("too_fast", "too many deals wait for a review; try again in a minute")
 
     def begin(self, address: str, work: Work, given: Json) -> asyncio.Task[bytes]:
-        """Begin a review; the result of its task is the answer as JSON, or a `Refusal`."""
+        """Begin a review. Its task returns the answer as JSON or raises a `Refusal`."""
         task = asyncio.create_task(self._look(address, work, given))
         self._tasks.add(task)
         task.add_done_callback(self._end)
@@ -113,10 +113,10 @@ class ReviewQueue:
     def _end(self, task: asyncio.Task[bytes]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # else asyncio reports it where no one asks for the result
+            task.exception()  # otherwise asyncio reports it
 
     def stop(self) -> None:
-        """Give up all reviews; browsers that wait get a refusal."""
+        """Give up all reviews. Waiting browsers get a refusal."""
         for task in self._tasks:
             task.cancel()
 
@@ -154,7 +154,7 @@ class ReviewQueue:
 
 
 async def _answer(request: Request, work: Work) -> Response:
-    """Return the result of `work` on the request, or one sentence that says why not."""
+    """Return the result of `work` on the request, or a refusal."""
     try:
         given = json_object(await request.body())
     except ClientDisconnect:  # in the middle of the body; no one reads the answer
@@ -175,7 +175,7 @@ async def _answer(request: Request, work: Work) -> Response:
 
 
 async def _wait(task: asyncio.Task[bytes], request: Request) -> None:
-    """Wait for the end of a task, and cancel it when the sender of the request has left."""
+    """Wait for a task. Cancel it when the sender of the request leaves."""
     gone = asyncio.create_task(_left(request))
     try:
         await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
@@ -191,5 +191,5 @@ async def _left(request: Request) -> None:
 
 
 def refused(status: int, code: str, text: str) -> Response:
-    """Return a refusal as an answer."""
+    """Return a refusal as a response."""
     return JSONResponse({"code": code, "text": text}, status)

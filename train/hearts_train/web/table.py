@@ -1,8 +1,7 @@
-"""A table: its seats, the deal or match that is played at it, and the journal of its moves.
+"""A table: its seats, its deal or match, and the journal of its moves.
 
-It knows nothing of connections and threads. It changes only by its commands, each of
-which is written to the table's file before it is done. Following the lines of the file again
-therefore gives the same table.
+It knows nothing of connections and threads. It changes only by its commands, and each is written to
+the table's file before it is done. Following the lines of the file therefore gives the same table.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from hearts_train.store import FileKind, Store
 
 KIND = FileKind("hearts-env table", 1, "table", "the file of a table", "remove it")
 MOST_BYTES = 8 * 2**20
-"""Of a table's file; some 100,000 cards."""
+"""The longest file of a table, about 100,000 cards."""
 TABLE_ID = re.compile(r"[0-9a-f]{16}")
-"""The name of a server's table."""
-_LATER_PLAYS = 2**62  # added to the number of a deal or match after the first of a given seed
+"""The name of a table."""
+_LATER_PLAYS = 2**62  # added to the number of a later deal or match of a given seed
 
 Line = Mapping[str, Any]
 
 
 class Refusal(Exception):
-    """A request that is refused: a code for programs, a sentence for people, the request's id."""
+    """A refused request: a code for programs, a sentence for people and the request's id."""
 
     def __init__(self, code: str, text: str, request_id: str | int | None = None) -> None:
         super().__init__(text)
@@ -42,11 +41,11 @@ class Refusal(Exception):
 
 @dataclass
 class Seat:
-    """Who sits in a place: an agent, a person, or no one yet.
+    """A seat of an agent or a person, or an open one.
 
     Attributes:
-        agent: The agent's name in the list of the server; "" where a person sits or may sit.
-        owner: The digest of the person's token; "" if no person sits there.
+        agent: The agent's name on the server's list, or "".
+        owner: The digest of the person's token, or "".
         name: The person's name.
     """
 
@@ -68,24 +67,23 @@ class Seat:
 class Table:
     """A table.
 
-    A command that the rules or other people do not allow raises `Refusal`. One that cannot be
-    written to the file raises ``OSError``. In both cases nothing is done.
+    A command raises `Refusal` if it is not allowed, and ``OSError`` if it cannot be written to the
+    file. In both cases nothing is done.
 
     Attributes:
-        id: Its name in links.
+        id: The name in links.
         rules: The rules of the game.
-        is_match: Whether deals are played to the end score.
+        is_match: If True, deals are played to the end score.
         seed: The secret seed of the agents and of the deals.
-        dealt_by: The seed that the creator gave for the deals. If None, they follow from `seed`.
-        seats: Who sits where.
-        journal: Its file. If None, the table is not saved.
-        number: How many deals or matches came before this one.
-        seq: The number of the present position: the number of moves, undone moves and
-            deals so far.
-        fault: Why a card was played for the agent that acted last. None if it was its own.
-        ended: The deal that has just ended, until the next one is dealt.
+        dealt_by: The creator's seed for the deals. If None, they follow from `seed`.
+        seats: The seats in order.
+        journal: The file. If None, the table is not saved.
+        number: The number of earlier deals, or matches.
+        seq: The number of the position. Moves, undone moves and new deals each add one.
+        fault: Why a card was played for the agent that acted last, or None.
+        ended: The deal that has just ended, or None once the next is dealt.
         sheet: The score sheet of this match, or of this table's deals.
-        is_closed: Whether the table is closed for good.
+        is_closed: If True, the table is closed for good.
     """
 
     id: str
@@ -102,7 +100,7 @@ class Table:
         self.ended: Game | None = None
         self.sheet: list[dict[str, Any]] = []
         self.is_closed = False
-        self._past: list[Game | Match] = []  # before each decision of a person in this deal
+        self._past: list[Game | Match] = []  # before each of a person's decisions in this deal
         self.play = self._deal()
 
     # -- beginning and resuming --------------------------------------------------------------------
@@ -110,12 +108,12 @@ class Table:
         """Begin the table's file.
 
         Raises:
-            OSError: if it is there already, or cannot be written; then there is none.
+            OSError: if it exists or cannot be written.
         """
         self.journal = Store.create(path, KIND, self.head(), is_synced=False)
 
     def head(self) -> dict[str, Any]:
-        """Return the settings at the head of its file."""
+        """Return the settings for the head of the file."""
         return {
             "table": self.id,
             "rules": self.rules.name,
@@ -127,14 +125,13 @@ class Table:
 
     @classmethod
     def resume(cls, path: Path) -> Table:
-        """Return the table that a file describes, ready to be continued.
+        """Return the table of a file, ready to be continued.
 
         Args:
-            path: the file. A last line that was cut short when the process ended is left out.
+            path: the file. A last line that is cut short is ignored.
 
         Raises:
-            HeartsError: if the file is damaged, of another format or version, or describes moves
-                that these rules do not allow.
+            HeartsError: if the file is damaged, of another format or version, or has illegal moves.
             OSError: if it cannot be read.
         """
         store = Store.open(path, KIND, is_synced=False, limit=MOST_BYTES)
@@ -145,7 +142,7 @@ class Table:
             table = cls(**_checked(store.settings))
             for record in store.records:
                 table._follow(record)
-        except Exception as error:  # one odd file must not keep people from their other tables
+        except Exception as error:  # the person's other tables must stay usable
             raise CheckpointError(
                 f"table: {str(path)!r} is damaged; remove it, or start another table"
             ) from error
@@ -154,7 +151,7 @@ class Table:
         return table
 
     def _write(self, line: Line) -> None:
-        """Write a line to the file; after an error the file is as it was."""
+        """Append a line to the file. After an error the file is unchanged."""
         if self.journal is not None:
             self.journal.append(line)
 
@@ -176,28 +173,28 @@ class Table:
     # -- queries -----------------------------------------------------------------------------------
     @property
     def game(self) -> Game:
-        """The deal on the table: the one being played, or the one that has just ended."""
+        """The deal being played, or the one that has just ended."""
         if self.ended is not None:
             return self.ended
         return self.play.game if isinstance(self.play, Match) else self.play
 
     @property
     def turn(self) -> int | None:
-        """The seat that is to act; None between deals and after the end."""
+        """The acting seat, or None between deals and after the end."""
         return None if self.ended is not None or self.is_closed else self.play.current_player
 
     @property
     def is_match_over(self) -> bool:
-        """Whether a match has come to its end."""
+        """Whether a match is over."""
         return isinstance(self.play, Match) and self.play.is_over
 
     def seat_of(self, owner: str) -> int | None:
-        """Return the seat of a person; None without one."""
+        """Return the seat of a person, or None."""
         return next((p for p, seat in enumerate(self.seats) if owner and seat.owner == owner), None)
 
     @property
     def has_one_person(self) -> bool:
-        """Whether only agents have the other seats, so that taking back and hints harm no one."""
+        """Whether agents have all other seats, so undo and hints harm no one."""
         return sum(not seat.agent for seat in self.seats) == 1
 
     @property
@@ -209,25 +206,25 @@ class Table:
 
     @property
     def can_undo(self) -> bool:
-        """Whether a person can take something back; not after all cards have been shown."""
+        """Whether a person can undo a move. All cards are shown at the end, so not after it."""
         is_over = self.is_closed or self.ended is not None
         return bool(self._past) and self.has_one_person and not is_over
 
     def totals(self) -> list[int | float]:
-        """Return the total of each seat in the match, or over the deals of this table."""
+        """Return each seat's total in the match, or over the deals of this table."""
         if isinstance(self.play, Match):
             return [plain_number(total) for total in self.play.totals]
         seats = range(self.rules.players)
         return [plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
 
     def agent_seed(self) -> int:
-        """Return the seed of the next decision, which does not reveal the table's."""
+        """Return the seed of the next decision. The table's does not follow from it."""
         place = 1000 * len(self.sheet) + len(self.game.actions)
         return secret_seed(self.seed, "act", self.number, place)
 
     @property
     def play_seed(self) -> int:
-        """The seed of this deal or match; without a given one it does not reveal the others'."""
+        """The seed of this deal or match. No other follows from it, unless `dealt_by` is given."""
         if self.dealt_by is None:
             return secret_seed(self.seed, "deal", self.number)
         if not self.number:
@@ -236,7 +233,7 @@ class Table:
 
     # -- commands ----------------------------------------------------------------------------------
     def act(self, seat: int, seq: int, names: tuple[str, ...]) -> None:
-        """Do the actions that a person chose in the position `seq`."""
+        """Play the actions that a person chose in position `seq`."""
         self.check_turn(seat, seq)
         game, view = self.game, self.game.view(seat)
         legal = {self.rules.action_name(action): action for action in view.legal_actions()}
@@ -252,7 +249,7 @@ class Table:
         self._act(actions, None)
 
     def act_for_agent(self, action: int, fault: str | None) -> None:
-        """Do the action that an agent chose, or the one that replaces it after a fault.
+        """Play an agent's action, or its replacement after a fault.
 
         Raises:
             ValueError: if it is not an agent's turn, or the action is not legal.
@@ -265,7 +262,7 @@ class Table:
         self._act([action], fault)
 
     def check_turn(self, seat: int, seq: int) -> None:
-        """Refuse a request about a decision that is not the seat's own present one."""
+        """Refuse a request unless the position is `seq` and the seat is to act."""
         self.check_seq(seq)
         if self.turn != seat:
             over = "the table is closed" if self.is_closed else "the deal is over"
@@ -273,12 +270,12 @@ class Table:
             raise Refusal("not_your_turn", f"it is not your turn: {why}")
 
     def check_seq(self, seq: int) -> None:
-        """Refuse a request that was made from another position than the present one."""
+        """Refuse a request that was made for another position."""
         if seq != self.seq:
             raise Refusal("stale", f"seq: {seq} is not the present position; see the new one")
 
     def undo(self, seq: int) -> None:
-        """Take back everything since the person's last decision, if all others are agents."""
+        """Undo everything since the person's last decision, if all others are agents."""
         self.check_seq(seq)
         if not self.has_one_person:
             raise Refusal("not_allowed", "undo: other people play here; play on")
@@ -295,7 +292,7 @@ class Table:
         self._next()
 
     def _check_length(self, what: str) -> None:
-        """Refuse to make a full journal longer; the deal on the table has room to end."""
+        """Refuse to make a full journal longer. The current deal has room to end."""
         if self.journal is not None and self.journal.size > MOST_BYTES // 2:
             text = f"{what}: this table's file has no room for more; start another table"
             raise Refusal("not_allowed", text)
@@ -318,7 +315,7 @@ class Table:
         self._write({"close": 1})
         self.is_closed = True
 
-    # -- how they are done -------------------------------------------------------------------------
+    # -- without writing them ----------------------------------------------------------------------
     def _deal(self) -> Game | Match:
         return (Match if self.is_match else Game.deal)(self.rules, self.play_seed)
 
@@ -332,7 +329,7 @@ class Table:
             if self.turn != seat:
                 raise HeartsError(f"table: more actions than seat {seat} has; remove the line")
             game = self.game
-            self.play.play(action)  # if the deal is over, a match has dealt the next one
+            self.play.play(action)  # a match then deals the next deal itself
             if game.is_over:
                 self.ended = game
                 self.sheet.append({"scores": game.scores(), "net": self._net(game)})
@@ -366,13 +363,13 @@ class Table:
 
     # -- for messages ------------------------------------------------------------------------------
     def deal_number(self) -> int:
-        """Return how many deals came before this one, in this match or at this table."""
+        """Return the number of earlier deals in this match, or at this table."""
         return self.game.deal_number if self.is_match else len(self.sheet) - bool(self.ended)
 
     def result(self) -> dict[str, Any]:
-        """Return how the deal on the table ended, all cards open."""
+        """Return the result of the finished deal, with all cards."""
         game = self.game
-        if not game.is_over:  # hidden cards must not be seen yet
+        if not game.is_over:  # it would show hidden cards
             raise HeartsError("table: the deal is not over; remove the line")
         start = game.start()
         seats = range(self.rules.players)
@@ -395,7 +392,7 @@ class Table:
 
 
 def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Table` from a file's settings; raise anything if one is wrong."""
+    """Return the arguments of `Table` from a file's settings; raise if one is wrong."""
     rules = Rules.from_text(head["rules"])
     seats = [Seat(**seat) for seat in head["seats"]]
     if len(seats) != rules.players:
@@ -412,5 +409,5 @@ def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_number(number: int | float | Fraction) -> int | float:
-    """Return points or chips as a number that JSON knows."""
+    """Return points or chips as a number for JSON."""
     return int(number) if number == int(number) else float(number)
