@@ -1,6 +1,6 @@
-"""The page in a real browser: a server in a thread or in a process of its own, and a person at it.
+"""The page in a real browser: a server in a thread or process of its own, and a person.
 
-python -m tests.page PORT FOLDER    a server, without the making ready of ``hearts serve``
+python -m tests.page PORT FOLDER    a server without the warm-up of ``hearts serve``
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _IN_SIGHT = """(node) => {
 
 
 def make_server(folder: Path) -> uvicorn.Server:
-    """The real application."""
+    """Return the real application."""
     app = create_app(ServerFolder(folder), Players())
     return uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
 
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of a server that runs in a thread."""
+    """Run a server in a thread and yield its address."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     server = make_server(folder)
@@ -78,7 +78,7 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def browsing() -> Iterator[Browser]:
-    """Debian's Chromium."""
+    """Run Debian's Chromium."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_FLAGS)
         yield browser
@@ -100,18 +100,18 @@ def browser() -> Iterator[Browser]:
 
 
 def signed(value: float, digits: int = 0) -> str:
-    """A figure as the page writes it."""
+    """Return a figure as the page writes it."""
     text = f"{abs(value):.{digits}f}"
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
 class Person:
-    """Somebody at a browser of their own.
+    """A person with their own browser.
 
     Attributes:
-        page: What is on the screen.
-        asked_for: The addresses of all that the page has loaded.
-        faults: What the page has complained of.
+        page: The page on the screen.
+        asked_for: The addresses of everything that the page has loaded.
+        faults: The errors of the page.
     """
 
     def __init__(self, browser: Browser, address: str, size: str = "wide", **options: Any) -> None:
@@ -133,12 +133,12 @@ class Person:
         self.page.on("console", self._note)
 
     def _note(self, message: Any) -> None:
-        # A line that is lost is reported by the browser as an error; the page deals with it.
+        # The browser reports a lost connection as an error. The page handles it.
         if message.type == "error" and "WebSocket" not in message.text:
             self.faults.append(message.text)
 
     def leave(self) -> None:
-        """Close the browser; whatever the page did wrong on the way fails the test."""
+        """Close the browser. Fail if the page had an error or loaded anything from elsewhere."""
         strangers = [url for url in self.asked_for if not url.startswith((self.address, "data:"))]
         self.page.context.close()
         assert not strangers
@@ -150,7 +150,7 @@ class Person:
         self.page.wait_for_selector(".form")
 
     def sit_down(self, rules: str, seats: list[Any], **more: Any) -> None:
-        """Open a table of any rules and go there; seats are "me", "open" or names of agents."""
+        """Create a table and go there. Seats are "me", "open" or names of agents."""
         told = [{name: True} if name in ("me", "open") else {"agent": name} for name in seats]
         self.lobby()
         table = self.page.evaluate(_CREATE, {"rules": rules, "seats": told, **more})
@@ -158,31 +158,31 @@ class Person:
         self.wait()
 
     def wait(self) -> None:
-        """Wait until something is to be done, or the deal is over."""
+        """Wait until it is this person's turn or the deal is over."""
         self.page.wait_for_selector(".hand .card.legal, .result, .actions .main")
 
     def cards(self, where: str) -> list[str]:
-        """The names of the cards of these elements, in their order."""
+        """Return the cards of these elements, in order."""
         told = "(nodes) => nodes.map((node) => node.dataset.card)"
         names: list[str] = self.page.locator(where).evaluate_all(told)
         return names
 
     @property
     def hand(self) -> list[str]:
-        """The cards that are shown as one's own."""
+        """The cards of the hand."""
         return self.cards(".hand .card")
 
     @property
     def legal(self) -> list[str]:
-        """Those that are shown as playable."""
+        """The cards marked as playable."""
         return self.cards(".hand .card.legal")
 
     def card(self, name: str) -> Locator:
-        """A card of the hand."""
+        """Return a card of the hand."""
         return self.page.locator(f".hand .card[data-card='{name}']")
 
     def press(self, name: str) -> None:
-        """Tap or click a card where it is to be seen: at its left edge, above the middle."""
+        """Tap or click the visible part of a card: its left edge, above the middle."""
         box = self.card(name).evaluate(_IN_SIGHT)
         x, y = box["x"] + min(18, box["width"] / 2), box["y"] + box["height"] * 0.3
         if self.uses_touch:
@@ -191,14 +191,14 @@ class Person:
             self.page.mouse.click(x, y)
 
     def play(self, name: str | None = None, *, then_wait: bool = True) -> None:
-        """Play a card by two taps; without a name, the first that can be played."""
+        """Play a card by two taps, by default the first playable one."""
         name, count = name or self.legal[0], len(self.hand)
         self.press(name)
         self.press(name)
         self.played(count, then_wait=then_wait)
 
     def play_once(self) -> None:
-        """Play the first card that can be played by Enter, where one tap plays a card."""
+        """Play the first playable card by Enter, if one tap plays a card."""
         name, count = self.legal[0], len(self.hand)
         self.card(name).focus()
         self.page.keyboard.press("Enter")
@@ -212,7 +212,7 @@ class Person:
         self.page.wait_for_selector(".hand[data-mode='play'], .result")
 
     def played(self, count: int, *, then_wait: bool = True) -> None:
-        """Wait until there are fewer cards than `count`, and something is to be done."""
+        """Wait until there are fewer than `count` cards, and for the next turn."""
         self.page.wait_for_function(
             "n => document.querySelectorAll('.hand .card').length < n", arg=count
         )
@@ -226,11 +226,11 @@ class Person:
 
     @property
     def is_over(self) -> bool:
-        """Whether the result is shown."""
+        """Whether the result is on the page."""
         return self.page.locator(".result").count() > 0
 
     def result(self) -> Game:
-        """The deal as the link to the board has it, which must agree with the scores shown."""
+        """Return the deal of the link to the board, and compare it with the scores on the page."""
         link = self.page.locator(".result a", has_text="Analyse").get_attribute("href") or ""
         coded = link.partition("#deal=")[2].partition("&")[0]
         game = Game.from_text(base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode())
@@ -245,7 +245,7 @@ class Person:
 
 @pytest.fixture
 def visit(browser: Browser, address: str) -> Iterator[Callable[..., Person]]:
-    """Opens the server in a new browser; in the end all are closed and checked."""
+    """Return a function that opens a new browser. At the end all are closed and checked."""
     people = []
 
     def open_page(*size: str, **options: Any) -> Person:
@@ -259,7 +259,7 @@ def visit(browser: Browser, address: str) -> Iterator[Callable[..., Person]]:
 
 @pytest.fixture
 def person(visit: Callable[..., Person], request: pytest.FixtureRequest) -> Person:
-    """Somebody at a screen of the test's size."""
+    """A person with a screen of the test's size."""
     parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
     return visit(parameters.get("size", "wide"))
 

@@ -35,7 +35,7 @@ def at(game: Game, number: int) -> Game:
     return replay
 
 
-def test_the_figures_are_those_of_analyse(record: Record, told: dict) -> None:
+def test_figures_equal_those_of_analyse(record: Record, told: dict) -> None:
     found = analyse(record.game, names=record.names()).to_json()
     assert told["before"] == found["before"]
     assert told["scores"] == found["scores"]
@@ -46,7 +46,7 @@ def test_the_figures_are_those_of_analyse(record: Record, told: dict) -> None:
         assert card.items() <= moment.items()
 
 
-def test_the_steps_are_the_deal(record: Record, told: dict) -> None:
+def test_steps_are_the_deal(record: Record, told: dict) -> None:
     game = record.game
     assert [(seat, card) for seat, card, *_ in told["steps"]] == list(game.history)
     ends = [step for step in told["steps"] if len(step) == 4]
@@ -74,7 +74,7 @@ def test_costliest_is_the_worst_card_of_the_seat(rules: str) -> None:
             assert worst.means[card["best"]] == max(worst.means.values())
 
 
-def test_costliest_is_nothing_where_no_card_gave_a_point_away() -> None:
+def test_costliest_is_none_without_a_slip() -> None:
     game = played("micro", 1, "pimc", "pimc")
     assert costliest(Record(game), 0) == {"choices": 1, "card": None}
     unplayed = Record(Game.deal("micro", 1))
@@ -89,14 +89,14 @@ def test_cards_and_losses_add_up_to_the_result(record: Record, told: dict) -> No
     assert told["before"] - lost[0] + lost[1] == scores[1] - scores[0]
 
 
-def test_an_unfinished_deal_has_the_cards_played_so_far() -> None:
+def test_unfinished_deal_has_the_cards_played() -> None:
     game = played("mini", 5, "easy", "easy", cards=3)
     told = review(Record(game))
     assert told["scores"] is None
     assert len(told["moments"]) == len(told["steps"]) == 3
 
 
-def test_the_sentences_write_cards_as_the_page_does() -> None:
+def test_sentences_write_cards_as_the_page() -> None:
     told = review(Record(played("mini", 3, "easy", "standard")))
     assert told["rules"]["title"] == "Mini"
     lines = " ".join(told["summary"])
@@ -119,14 +119,14 @@ def test_moons_and_revokes_are_steps_too() -> None:
     assert told["scores"] == game.scores()
 
 
-def test_what_is_no_deal_is_refused_in_a_sentence(record: Record) -> None:
+def test_text_without_one_deal_is_refused(record: Record) -> None:
     text = record.to_text()
     for wrong, words in [("", "history"), (text * 2, "deal"), ("nonsense", "line 1")]:
         with raises_hearts_error(HeartsError, words):
             read_deal(wrong)
 
 
-def test_nothing_of_a_text_becomes_part_of_the_page(record: Record) -> None:
+def test_text_never_becomes_markup_of_the_page(record: Record) -> None:
     nasty = "</script><img src=x onerror=alert(1)>&amp;\u2028"
     told = review(Record(record.game, {"Player 0": nasty, "Player 1": "pro", "Event": nasty}))
     page = board_page([told]).decode()

@@ -1,4 +1,4 @@
-"""The analysis board in a real browser: the offline file, by keyboard and by pointer."""
+"""The analysis board in a real browser: the offline file and the server's page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def file(told: list[dict], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: sync_api.Browser, file: Path) -> Iterator[sync_api.Page]:
-    """The file in a browser; nothing is to be asked of a network, nothing to go wrong."""
+    """Open the file in a browser, and fail on errors or network requests."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     shown, faults, asked = context.new_page(), [], []
     shown.on("console", lambda message: faults.append(message.text))
@@ -64,14 +64,14 @@ def page(browser: sync_api.Browser, file: Path) -> Iterator[sync_api.Page]:
 
 
 def picks(page: sync_api.Page) -> dict[str, list[str]]:
-    """The figures on the legal cards."""
+    """Return the figures on the legal cards."""
     return {
         pick.get_attribute("data-card"): pick.locator(".worth > span").all_inner_texts()
         for pick in page.locator(".pick").all()
     }
 
 
-def test_every_card_bears_both_of_its_worths(page: sync_api.Page, told: list[dict]) -> None:
+def test_every_card_shows_both_worths(page: sync_api.Page, told: list[dict]) -> None:
     found = set()
     for moment in told[0]["moments"]:
         shown = picks(page)
@@ -91,7 +91,7 @@ def test_every_card_bears_both_of_its_worths(page: sync_api.Page, told: list[dic
     assert page.locator(".middle-text").inner_text() == f"{NAME} {scores[0]}, standard {scores[1]}"
 
 
-def test_it_goes_by_keyboard_buttons_and_list(page: sync_api.Page) -> None:
+def test_keyboard_buttons_and_list_step_through_a_deal(page: sync_api.Page) -> None:
     where = page.locator(".where")
     assert "Trick 1 " in where.inner_text()
     page.keyboard.press("End")
@@ -108,7 +108,7 @@ def test_it_goes_by_keyboard_buttons_and_list(page: sync_api.Page) -> None:
     assert page.locator("[aria-current=step]").count() == 1
 
 
-def test_several_deals_are_in_one_file(page: sync_api.Page, told: list[dict]) -> None:
+def test_one_file_holds_several_deals(page: sync_api.Page, told: list[dict]) -> None:
     page.locator(".board-page select").select_option("1")
     page.wait_for_function("() => document.querySelectorAll('.list .go').length === 10")
     assert set(picks(page)) == set(told[1]["moments"][0]["values"])
@@ -116,7 +116,7 @@ def test_several_deals_are_in_one_file(page: sync_api.Page, told: list[dict]) ->
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark"), (192, "light")])
-def test_everybody_can_use_it(
+def test_board_is_accessible_at_every_width(
     browser: sync_api.Browser, file: Path, width: int, scheme: str
 ) -> None:
     axe_core = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -126,7 +126,7 @@ def test_everybody_can_use_it(
     page.wait_for_selector(".table-top")
     for _ in range(19):
         page.keyboard.press("ArrowRight")
-    if width == 400:  # what axe looks at does not depend on it, and it takes seconds
+    if width == 400:  # axe takes seconds, and its findings do not depend on the width
         found = axe_core.Axe().run(page)
         assert [(v["id"], v["nodes"][0]["html"]) for v in found.response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -139,7 +139,7 @@ def test_everybody_can_use_it(
     context.close()
 
 
-def test_a_link_holds_the_deal_and_the_place(
+def test_link_holds_the_deal_and_the_place(
     browser: sync_api.Browser, address: str, told: list[dict]
 ) -> None:
     context = browser.new_context(viewport={"width": 1000, "height": 900})

@@ -1,4 +1,4 @@
-"""What the page is made of: all there, nothing from elsewhere; and one deal in a real browser."""
+"""The files of the page, none of them from elsewhere, and one deal in a real browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.refusals import raises_hearts_error
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_every_card_is_drawn_in_the_ink_of_the_page() -> None:
+def test_every_card_is_drawn_in_the_pages_ink() -> None:
     sprite = ET.fromstring(assets.sprite())
     symbols = {s.get("id"): s for s in sprite.iter(f"{SVG}symbol")}
     courts = {card for card in ALL_CARDS if card[0] in "JQK"}
@@ -38,7 +38,7 @@ def test_every_card_is_drawn_in_the_ink_of_the_page() -> None:
         assert rank in {text.text for text in symbols[card].iter(f"{SVG}text")}
 
 
-def test_modules_inlined_bring_all_that_they_import(tmp_path, monkeypatch) -> None:
+def test_inlined_modules_bring_their_imports(tmp_path, monkeypatch) -> None:
     texts = {
         "one.js": 'import {two} from "hearts/two.js"; () => import("hearts/three.js");',
         "two.js": "import 'hearts/one.js'; export const two = '\u2660';",
@@ -61,14 +61,14 @@ def test_modules_inlined_bring_all_that_they_import(tmp_path, monkeypatch) -> No
         assets.inline_modules(["../secret.js"])
 
 
-def test_the_page_names_nothing_on_other_hosts() -> None:
+def test_page_names_no_other_host() -> None:
     for path in assets.STATIC.iterdir():
         text = path.read_text(encoding="utf-8")
         addresses = set(re.findall(r"https?://[^\s\"'<>)]+", text)) - {"http://www.w3.org/2000/svg"}
         assert not addresses, path.name
 
 
-def test_modules_are_short_and_import_what_is_there() -> None:
+def test_modules_import_only_existing_files() -> None:
     for path in assets.STATIC.glob("*.js"):
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 600, path.name
@@ -79,7 +79,7 @@ def test_modules_are_short_and_import_what_is_there() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
-def test_a_deal_is_played_to_its_end_in_a_browser(tmp_path) -> None:
+def test_browser_plays_a_deal_to_its_end(tmp_path) -> None:
     """The other tests of the page in a browser are slow."""
     pytest.importorskip("playwright")
     pytest.importorskip("starlette")

@@ -175,7 +175,7 @@ def test_held_enter_deals_no_next_deal(visit) -> None:
     person.page.wait_for_selector(".hand .card")
 
 
-def test_double_click_on_next_deal_plays_no_card_and_asks_once(visit) -> None:
+def test_double_click_on_next_deal_asks_once(visit) -> None:
     person = sit(visit, **ONE_TAP)
     while not person.is_over:
         person.play_once()
@@ -190,7 +190,7 @@ def test_double_click_on_next_deal_plays_no_card_and_asks_once(visit) -> None:
     assert len(person.hand) == 13
 
 
-def test_double_click_on_next_deal_asks_once_while_others_wait(visit) -> None:
+def test_double_click_while_others_wait_asks_once(visit) -> None:
     anna, ben = (visit(settings={"name": name}) for name in ("Anna", "Ben"))
     anna.page.add_init_script(NOTE_REQUESTS)
     anna.lobby()

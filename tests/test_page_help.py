@@ -32,7 +32,7 @@ DECIDED = next(s for s in range(99) if "AH" in Game.deal("mini", s).hand(0))
 
 
 def history(person: Person) -> Game:
-    """The game at a person's table, from the cards that the page was told of."""
+    """Return the game at a person's table, from the messages to the page."""
     game = Game.deal("two_player", SEED)
     told = person.page.evaluate("window.told")
     for seat, card in told:
@@ -64,7 +64,7 @@ def listening(visit, size: str) -> Person:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_hint_raises_the_best_card_and_says_what_it_is_worth(visit, size) -> None:
+def test_hint_raises_the_best_card_with_its_worth(visit, size) -> None:
     person = listening(visit, size=size)
     while len(person.legal) < 2:
         person.play()
@@ -81,7 +81,7 @@ def test_a_hint_raises_the_best_card_and_says_what_it_is_worth(visit, size) -> N
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_rest_of_a_decided_deal_is_played_out(visit, size) -> None:
+def test_decided_deal_can_be_played_out(visit, size) -> None:
     """In this deal the ace of hearts alone costs points, and a person holds it."""
     person = visit(size)
     person.sit_down('mini moon=none card_points={"AH":1}', ["me", "easy"], seed=DECIDED)
@@ -111,7 +111,7 @@ def test_colours_of_the_deck_last(person) -> None:
     assert face.evaluate(colour) == blue
 
 
-def test_nothing_moves_for_people_who_prefer_that(visit) -> None:
+def test_reduced_motion_moves_nothing(visit) -> None:
     for reduced, expected in (("reduce", False), ("no-preference", True)):
         person = visit(reduced_motion=reduced, settings={"motion": "auto", "pace": "none"})
         person.page.add_init_script(
@@ -165,8 +165,10 @@ def show(person: Person, screen: str) -> None:
         page.wait_for_selector("h1")
 
 
-@pytest.mark.parametrize("size", SIZES)  # all of it once; on small screens what is laid out anew
-def test_axe_finds_nothing_to_mend(person, size) -> None:
+@pytest.mark.parametrize(
+    "size", SIZES
+)  # everything once; on small screens the pages with another layout
+def test_axe_finds_no_violation(person, size) -> None:
     for screen in SCREENS if size == "wide" else ("lobby", "table", "exchange", "result", "hint"):
         show(person, screen)
         for scheme, options in AXE.items() if size == "wide" else [*AXE.items()][:1]:
@@ -177,7 +179,7 @@ def test_axe_finds_nothing_to_mend(person, size) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_deal_names_its_costliest_card_and_shows_it_on_the_board(person, size) -> None:
+def test_result_links_the_costliest_card_to_the_board(person, size) -> None:
     person.sit_down("two_player", ["me", "pro"], seed=SEED)
     while not person.is_over:
         person.play(person.legal[len(person.legal) // 2])
@@ -200,7 +202,7 @@ def test_a_deal_names_its_costliest_card_and_shows_it_on_the_board(person, size)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_first_deal_is_guided_and_only_that(visit, size) -> None:
+def test_guide_explains_the_first_deal_only(visit, size) -> None:
     person = visit(size, settings={"guide": "on"})
     person.sit_down("two_player", ["me", "standard"], seed=7)
     page, said = person.page, []
@@ -211,7 +213,7 @@ def test_a_first_deal_is_guided_and_only_that(visit, size) -> None:
         person.play()
     told = " ".join(said)
     assert "every heart 1 point, Q♠ 13" in said[0]
-    for words in ("2 cards are in nobody’s hand", "Hearts are trump ♥", "You have no ", "you lead"):
+    for words in ("2 cards are in no one’s hand", "Hearts are trump ♥", "You have no ", "you lead"):
         assert words in told
     assert len(said) == len(set(said))
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
@@ -221,11 +223,11 @@ def test_a_first_deal_is_guided_and_only_that(visit, size) -> None:
     expect(guide).to_be_hidden()
 
 
-def test_the_guide_can_be_skipped(visit) -> None:
+def test_guide_can_be_skipped(visit) -> None:
     person = visit(settings={"guide": "on"})
     person.sit_down("classic", ["me", "easy", "easy", "easy"], match=True)  # it begins with a pass
     guide = person.page.locator(".guide")
-    expect(guide).to_contain_text("First give 3 cards away.")
+    expect(guide).to_contain_text("First pass 3 cards.")
     violations = Axe().run(person.page).response["violations"]
     assert [(v["id"], v["nodes"][0]["html"]) for v in violations] == []
     guide.get_by_role("button", name="Skip").click()

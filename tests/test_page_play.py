@@ -1,4 +1,4 @@
-"""People at the page, in a real browser: whole deals of every kind, on screens of every size."""
+"""People in a real browser: whole deals of every kind, on screens of every size."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from tests.page import visit as visit  # noqa: E402
 from tests.web import LIMIT  # noqa: E402
 
 MOON = 'micro moon=choose card_points={"AH":1}'
-"""Whoever holds the ace of hearts takes all that costs anything."""
+"""The holder of the ace of hearts takes everything that costs points."""
 MOON_SEED = 2
 CORNER = """(card) => {
     const {x, y, width, height} = card.getBoundingClientRect();
     const top = document.elementFromPoint(x + 0.12 * width, y + 0.1 * height);
     return {y, seen: card.contains(top)};
 }"""
-"""Where a card lies, and whether its index can be seen."""
+"""The place of a card, and whether its index is visible."""
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_deal_of_two_players_is_one_press_away(person, size) -> None:
+def test_lobby_deals_two_players_in_one_press(person, size) -> None:
     person.lobby()
     person.page.get_by_role("button", name="Play now").click()
     person.wait()
@@ -57,7 +57,7 @@ def test_a_deal_of_two_players_is_one_press_away(person, size) -> None:
 
 
 @pytest.mark.parametrize("size", ["phone", "watch"])
-def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(person, size) -> None:
+def test_exchange_names_the_receiver_and_delivers_the_cards(person, size) -> None:
     person.sit_down("classic", ["easy", "me", "standard", "easy"], match=True)
     page = person.page
     expect(page.locator(".line")).to_have_text("Choose 3 cards for standard (to the left).")
@@ -85,7 +85,7 @@ def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(person, s
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_from_the_table_there_is_a_way_to_the_board_and_back(person, size) -> None:
+def test_table_and_board_link_to_each_other(person, size) -> None:
     person.sit_down("two_player", ["me", "easy"])
     page, table, hand = person.page, person.page.url, person.hand
     page.get_by_role("link", name="Board", exact=True).click()
@@ -95,7 +95,7 @@ def test_from_the_table_there_is_a_way_to_the_board_and_back(person, size) -> No
     assert person.hand == hand
 
 
-def test_seven_people_fit_on_a_watch(visit) -> None:
+def test_seven_players_fit_on_a_watch(visit) -> None:
     person = visit("watch")
     person.sit_down("party players=7", ["easy"] * 3 + ["me"] + ["standard"] * 3, match=True)
     person.hand_over(person.hand[:3])
@@ -108,7 +108,7 @@ def test_seven_people_fit_on_a_watch(visit) -> None:
 
 @pytest.mark.parametrize("size", ["wide", "tablet", "phone"])
 @pytest.mark.parametrize("players", [3, 4, 5, 6, 7])
-def test_cards_of_a_trick_cover_neither_one_another_nor_a_player(visit, size, players) -> None:
+def test_trick_covers_no_card_and_no_player(visit, size, players) -> None:
     person = visit(size)
     rules, seats = f"party players={players}", ["me", *["easy"] * (players - 1)]
     person.sit_down(rules, seats, match=True, seed=players)
@@ -127,7 +127,7 @@ def test_cards_of_a_trick_cover_neither_one_another_nor_a_player(visit, size, pl
             assert beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
 
 
-def test_the_only_card_of_a_trick_lies_in_the_middle(person) -> None:
+def test_first_card_of_a_trick_lies_in_the_middle(person) -> None:
     seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
     person.sit_down("two_player", ["me", "easy"], seed=seed)
     place = "(node) => { const {x, width} = node.getBoundingClientRect(); return x + width / 2; }"
@@ -138,9 +138,7 @@ def test_the_only_card_of_a_trick_lies_in_the_middle(person) -> None:
 
 
 @pytest.mark.parametrize("size", ["wide", "tablet", "phone"])
-def test_both_cards_of_a_trick_lie_towards_their_players_with_their_indices_seen(
-    visit, size
-) -> None:
+def test_trick_of_two_shows_both_indices(visit, size) -> None:
     person = visit(size, settings={"pace": "calm"})
     seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
     person.sit_down("two_player", ["me", "easy"], seed=seed)
@@ -158,7 +156,7 @@ def test_both_cards_of_a_trick_lie_towards_their_players_with_their_indices_seen
 
 
 @pytest.mark.parametrize("pace", ["none", "quick"])
-def test_the_last_deal_of_a_match_says_who_wins_and_offers_a_rematch(visit, pace) -> None:
+def test_match_end_names_the_winner_and_offers_a_rematch(visit, pace) -> None:
     person = visit(settings={"pace": pace})
     person.sit_down("micro end_score=5", ["me", "easy"], match=True, seed=1)
     page = person.page
@@ -177,14 +175,14 @@ def test_the_last_deal_of_a_match_says_who_wins_and_offers_a_rematch(visit, pace
 
 
 @pytest.mark.parametrize("settings", ["[null]", '{"deck": 4}', "{"])
-def test_the_page_opens_with_damaged_settings(person, settings) -> None:
+def test_page_opens_with_damaged_settings(person, settings) -> None:
     person.lobby()
     person.page.evaluate("(saved) => { localStorage['hearts.settings'] = saved; }", settings)
     person.sit_down("two_player", ["me", "easy"], seed=1)
     assert len(person.hand) == 13
 
 
-def test_a_deal_and_a_moon_by_keyboard_alone(person) -> None:
+def test_keyboard_alone_plays_a_deal_and_a_moon(person) -> None:
     person.sit_down(MOON, ["me", "easy"], seed=MOON_SEED)
     keys = person.page.keyboard
     person.page.locator("h1").first.focus()
@@ -203,7 +201,7 @@ def test_a_deal_and_a_moon_by_keyboard_alone(person) -> None:
     person.page.wait_for_selector(".hand .card")
 
 
-def test_arrows_go_from_card_to_card_that_can_be_played(person) -> None:
+def test_arrows_go_to_playable_cards(person) -> None:
     person.sit_down("two_player", ["me", "easy"], seed=7)
     keys, page = person.page.keyboard, person.page
     while not person.page.locator(".hand .card.illegal").count():
@@ -222,7 +220,7 @@ def test_arrows_go_from_card_to_card_that_can_be_played(person) -> None:
     assert legal[-1] not in person.hand
 
 
-def test_a_card_that_cannot_be_played_says_why_and_stays(person) -> None:
+def test_unplayable_card_says_why_and_stays(person) -> None:
     person.sit_down("two_player", ["me", "easy"], seed=7)
     while not person.cards(".hand .card.illegal") or not person.cards(".slot .laid"):
         person.play()
@@ -234,7 +232,7 @@ def test_a_card_that_cannot_be_played_says_why_and_stays(person) -> None:
     assert person.hand == hand
 
 
-def test_the_live_line_tells_what_happens(person) -> None:
+def test_live_line_tells_each_card(person) -> None:
     seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
     person.sit_down("two_player", ["me", "easy"], seed=seed)
     lead = Game.deal("two_player", seed).legal_actions()
@@ -250,7 +248,7 @@ def test_the_live_line_tells_what_happens(person) -> None:
     expect(person.page.locator(f".slot .laid[data-card='{card}']")).to_be_visible()
 
 
-def test_two_people_play_each_other_and_a_third_looks_on(visit) -> None:
+def test_two_people_play_and_a_third_watches(visit) -> None:
     anna, ben, onlooker = (visit(settings={"name": n}) for n in ("Anna", "Ben", ""))
     anna.lobby()
     anna.page.get_by_label("Game").select_option("mini")
@@ -282,7 +280,7 @@ def test_two_people_play_each_other_and_a_third_looks_on(visit) -> None:
     anna.page.wait_for_selector(".hand .card")
 
 
-def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(visit) -> None:
+def test_reload_and_lobby_return_to_the_game(visit) -> None:
     person = visit("phone")
     person.sit_down("two_player", ["me", "easy"], seed=7)
     for _ in range(4):
@@ -306,9 +304,7 @@ def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(visit) -> None:
     )
 
 
-def test_a_server_killed_in_mid_deal_comes_back_and_so_does_the_page(
-    browser, tmp_path: Path
-) -> None:
+def test_page_reconnects_after_the_server_is_killed(browser, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What the board asks of a server: its answers, heavy deals, impatient senders, many at once."""
+"""The routes of the board: answers, heavy deals, impatient senders and many requests at once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a test; one that hangs fails."""
+    """Run a test, and fail if it hangs."""
     return asyncio.run(asyncio.wait_for(work, LIMIT))
 
 
@@ -67,7 +67,7 @@ def begin(reviews: ReviewQueue, address: str, work: Any) -> asyncio.Task[bytes]:
 
 
 # ---- the desk ------------------------------------------------------------------------------------
-def test_a_deal_that_takes_too_long_is_given_up():
+def test_slow_deal_is_given_up():
     async def play() -> None:
         reviews, heavy = ReviewQueue(patience=0.01), Heavy()
         with pytest.raises(Refusal) as refused:
@@ -79,7 +79,7 @@ def test_a_deal_that_takes_too_long_is_given_up():
     run(play())
 
 
-def test_one_address_keeps_nobody_else_waiting():
+def test_one_address_never_delays_another():
     async def play() -> None:
         reviews, first, second = ReviewQueue(), Heavy(), Heavy()
         tasks = [
@@ -106,7 +106,7 @@ def test_one_address_keeps_nobody_else_waiting():
     run(play())
 
 
-def test_many_addresses_are_asked_to_come_back():
+def test_full_queue_refuses_another_address():
     async def play() -> None:
         reviews = ReviewQueue(most=4)
         for address in "abcd":
@@ -127,7 +127,7 @@ def test_many_addresses_are_asked_to_come_back():
 async def post(
     app: Any, body: bytes, leaves: threading.Event, *, is_whole: bool = True
 ) -> list[Any]:
-    """What a sender is sent until it has all, or until it leaves."""
+    """Return the messages to a sender until it has all or leaves."""
     sent: list[Any] = []
     parts = [{"type": "http.request", "body": body, "more_body": not is_whole}]
 
@@ -153,7 +153,7 @@ async def post(
     return sent
 
 
-def test_nothing_is_done_for_a_sender_that_has_left(client, monkeypatch):
+def test_work_ends_when_its_sender_leaves(client, monkeypatch):
     heavy = Heavy()
     monkeypatch.setattr(review_routes, "review", heavy)
     body = json.dumps({"deal": text_of("micro")}).encode()
@@ -163,7 +163,7 @@ def test_nothing_is_done_for_a_sender_that_has_left(client, monkeypatch):
 
 
 @pytest.mark.parametrize("body", [b"", b"{", json.dumps({"deal": TEXT}).encode()])
-def test_sender_that_leaves_during_an_upload_is_no_fault(body, client):
+def test_sender_leaving_during_an_upload_is_no_fault(body, client):
     """An exception that leaves the application is a traceback in the log of the server."""
     leaves = threading.Event()
     leaves.set()
@@ -171,7 +171,7 @@ def test_sender_that_leaves_during_an_upload_is_no_fault(body, client):
     assert client.app.state.reviews.num_waiting == 0
 
 
-def test_whoever_waits_is_told_when_the_server_ends(client, monkeypatch):
+def test_waiting_sender_is_refused_when_the_server_ends(client, monkeypatch):
     heavy = Heavy()
     monkeypatch.setattr(review_routes, "review", heavy)
     body = json.dumps({"deal": text_of("micro")}).encode()
@@ -192,7 +192,7 @@ def plain(document: object) -> object:
     return json.loads(json.dumps(document))
 
 
-def test_reviews_are_those_of_the_library(client):
+def test_review_equals_the_librarys(client):
     record = Record(Game.from_text(TEXT))
     answer = client.post("/api/review", json={"deal": TEXT})
     assert answer.status_code == 200
@@ -227,7 +227,7 @@ def test_reviews_are_those_of_the_library(client):
         ("costliest", {"deal": TEXT, "seat": "0"}, 422, "seat: "),
     ],
 )
-def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words):
+def test_wrong_request_is_refused_in_one_sentence(client, path, body, status, words):
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     answer = client.post(f"/api/{path}", content=content)
     assert answer.status_code == status
@@ -236,7 +236,7 @@ def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words):
     assert client.app.state.reviews.num_waiting == 0
 
 
-def test_the_costliest_card_is_that_of_the_seat_asked_for(client):
+def test_costliest_card_belongs_to_the_seat(client):
     text = text_of("two_player")
     answers = [
         client.post("/api/costliest", json={"deal": text, "seat": seat}).json() for seat in (0, 1)
@@ -245,7 +245,7 @@ def test_the_costliest_card_is_that_of_the_seat_asked_for(client):
     assert answers[0] != answers[1]
 
 
-def test_a_fault_of_ours_tells_nothing(client, monkeypatch):
+def test_internal_error_reveals_nothing(client, monkeypatch):
     def fails(record: object) -> None:
         raise RuntimeError("secret")
 
@@ -263,7 +263,7 @@ def deck(ranks: str, hand_size: int) -> Rules:
     return two_player.replace(removed=removed, hand_size=hand_size, trump=None)
 
 
-def test_a_deal_with_too_much_work_is_estimated():
+def test_deal_with_too_much_work_is_estimated():
     """Of 32 cards each gets 14: 3,060 hands that the other could have, at 28 cards."""
     assert is_exact(Rules.preset("two_player"))
     assert is_exact(deck("2468TQA", 12))

@@ -1,4 +1,4 @@
-"""Agents at the table server: those that misbehave, are slow, or come from outside."""
+"""Agents at the server that misbehave, are slow or come from outside."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.web_browser import client as client
 
 
 class Bad:
-    """Misbehaves in one of several ways; its name says how."""
+    """Misbehaves as its name says."""
 
     go = threading.Event()
 
@@ -52,9 +52,7 @@ class Bad:
         ("slow", "took too long"),
     ],
 )
-def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(
-    kind, words, tmp_path, monkeypatch
-):
+def test_misbehaving_agent_plays_its_first_card_with_a_message(kind, words, tmp_path, monkeypatch):
     bad = code_named("bad", lambda seed=None: Bad(kind), monkeypatch)
     Bad.go.clear()
     patience = 0.05 if kind == "slow" else LIMIT
@@ -69,7 +67,7 @@ def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(
 
 
 class Copied(Agent):
-    """Plays its first card; notes its copies, and what each is asked."""
+    """Plays its first card. Keeps its copies and the seats that each played."""
 
     made: ClassVar[list[Copied]] = []
 
@@ -96,7 +94,7 @@ MINE = "tests.players:mine"
 
 @pytest.fixture
 def copies(monkeypatch) -> list[Copied]:
-    """The copies of the agent MINE, which is known in the test."""
+    """Register the agent MINE and return the list of its copies."""
     monkeypatch.setattr(Copied, "made", [])
     code_named("mine", lambda seed=None: Copied(), monkeypatch)
     return Copied.made
@@ -139,7 +137,7 @@ def test_clock_of_a_decision_starts_with_its_thread(monkeypatch):
     asyncio.run(play())
 
 
-def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
+def test_agent_with_all_threads_stuck_recovers():
     async def play() -> None:
         workers, go = Workers("stuck", 1), threading.Event()
         most = players._MOST_THREADS
@@ -156,7 +154,7 @@ def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
     asyncio.run(play())
 
 
-def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
+def test_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
     begun, go = threading.Event(), threading.Event()
 
     class Slow:
@@ -181,7 +179,7 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
         undone = first.ask(type="undo", table=slow, seq=first.state["seq"])
         go.set()
         (host,) = (h for h in app.state.manager._live.values() if h.table.id == slow)
-        wait_until(lambda: not host.is_busy)  # what it chose meanwhile has come, and is forgotten
+        wait_until(lambda: not host.is_busy)  # its late choice has come and is ignored
         now = first.ask(type="watch", table=slow)
         assert (now["seq"], now["turn"]) == (undone["seq"], 0)
         assert now["view"]["history"] == []
@@ -189,7 +187,7 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
         assert first.play_on()["scores"]
 
 
-def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(copies, tmp_path):
+def test_each_seat_has_its_own_player(copies, tmp_path):
     with serving(tmp_path, MINE) as client, browsing(client) as browser:
         copies.clear()
         browser.create("party players=3", MINE, MINE)
@@ -197,7 +195,7 @@ def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(copies, tmp_path)
         assert [len(set(one.seats)) for one in copies] == [1, 1]
 
 
-def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp_path, monkeypatch):
+def test_undo_never_asks_a_player_in_two_threads(copies, tmp_path, monkeypatch):
     begun, go = threading.Semaphore(0), threading.Event()
 
     class Slow(Copied):
@@ -224,7 +222,7 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(copies, tmp
         assert [len(one.seats) for one in copies] == [1, 1]
 
 
-def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
+def test_hint_comes_from_a_fresh_outside_player(copies):
     agent = Players([MINE]).listed[MINE]
     copies.clear()
     for seed in range(4):
@@ -239,7 +237,7 @@ def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat(copies):
     assert all(one.closed.is_set() for one in copies)
 
 
-def test_players_that_were_only_warmed_up_are_closed(copies):
+def test_players_are_closed_after_warm_up(copies):
     listed = Players([MINE])
     listed.listed = {MINE: listed.listed[MINE]}
     copies.clear()
@@ -248,7 +246,7 @@ def test_players_that_were_only_warmed_up_are_closed(copies):
     assert all(one.closed.wait(LIMIT) for one in copies)
 
 
-def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp_path):
+def test_further_agent_is_listed_without_its_path(tmp_path):
     path = tmp_path / "run" / "mine.py"
     path.parent.mkdir()
     path.write_text(
@@ -260,7 +258,7 @@ def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp
     assert str(tmp_path) not in json.dumps(listed.to_json())
 
 
-def test_a_table_whose_agent_is_gone_says_so(tmp_path, monkeypatch):
+def test_table_without_its_agent_says_so(tmp_path, monkeypatch):
     code_named("mine", lambda seed=None: make_agent("easy", seed=0), monkeypatch)
     with serving(tmp_path, MINE) as client, browsing(client) as browser:
         token, table = browser.token, browser.create("micro", MINE)["table"]

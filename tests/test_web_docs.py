@@ -22,7 +22,7 @@ def examples(part: str) -> list[dict[str, Any]]:
     return [json.loads(text) for text in re.findall(r"```json\n(.*?)```", part, re.DOTALL)]
 
 
-def test_every_request_has_an_example_that_is_understood():
+def test_every_request_has_a_valid_example():
     shown = examples(REQUESTS)
     assert {example["type"] for example in shown} == set(messages.REQUESTS)
     for example in shown:
@@ -68,7 +68,7 @@ def sent(tmp_path_factory) -> dict[str, dict[str, Any]]:
 
 
 def fields_of(message: Any) -> Any:
-    """The names of all fields, below lists and objects too."""
+    """Return the names of all fields, also inside lists and objects."""
     if isinstance(message, list):
         return fields_of(message[0]) if message and isinstance(message[0], dict) else "list"
     if not isinstance(message, dict):
@@ -81,7 +81,7 @@ SHOWN = {example["type"]: example for example in examples(SENT)}
 
 
 @pytest.mark.parametrize("name", sorted(SHOWN))
-def test_what_the_server_sends_is_as_the_page_shows_it(name, sent):
+def test_messages_have_the_fields_of_the_page(name, sent):
     shown, real = fields_of(SHOWN[name]), fields_of(sent[name])
     for field in ("tables", "match_over"):  # may be empty, or null
         if field in shown:
@@ -89,15 +89,15 @@ def test_what_the_server_sends_is_as_the_page_shows_it(name, sent):
     assert shown == real
 
 
-def test_the_page_shows_all_that_is_sent(sent):
+def test_page_shows_every_message(sent):
     assert set(sent) == set(SHOWN)
 
 
-def test_the_view_of_the_page_is_whole(sent):
+def test_view_on_the_page_is_complete(sent):
     assert set(SHOWN["table"]["view"]) == set(sent["table"]["view"])
 
 
-def test_every_code_is_in_the_list():
+def test_every_code_is_on_the_page():
     files = Path(messages.__file__).parent.glob("*.py")
     source = "".join(path.read_text(encoding="utf-8") for path in files)
     codes = set(re.findall(r'Refusal\(\s*"(\w+)"', source))

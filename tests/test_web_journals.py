@@ -20,7 +20,7 @@ from tests.web_browser import browsing, serving
 
 
 def can_be_opened(folder: Path, data: bytes) -> bool:
-    """Whether a file describes a table; what is read and shown of odd ones is in fuzz.py."""
+    """Return whether a file describes a table. fuzz.py has more odd files."""
     path = ServerFolder(folder).path_of(NAME)
     path.write_bytes(data)
     try:
@@ -30,7 +30,7 @@ def can_be_opened(folder: Path, data: bytes) -> bool:
     return True
 
 
-def test_a_byte_that_changed_is_noticed(tmp_path):
+def test_changed_byte_is_noticed(tmp_path):
     data, rng = written(tmp_path, "mini", 14, open_seat=True), random.Random(2)
     assert can_be_opened(tmp_path, data)
     for place in range(len(data)):
@@ -40,7 +40,7 @@ def test_a_byte_that_changed_is_noticed(tmp_path):
         assert can_be_opened(tmp_path, bytes(odd)) == (place == len(data) - 1)
 
 
-def test_a_table_of_another_version_of_the_package_is_refused(tmp_path):
+def test_table_of_another_version_is_refused(tmp_path):
     """It may deal other cards from the same seed."""
     head = unsealed(written(tmp_path, "micro", 0).splitlines()[0])
     assert can_be_opened(tmp_path, sealed(head))
@@ -51,7 +51,7 @@ def test_a_table_of_another_version_of_the_package_is_refused(tmp_path):
     "damage",
     [lambda data: data + sealed({"do": [0]}), with_settings(match=2), lambda data: b""],
 )
-def test_who_has_one_damaged_table_keeps_the_others(damage, tmp_path, caplog):
+def test_damaged_table_leaves_the_others_usable(damage, tmp_path, caplog):
     with serving(tmp_path) as client, browsing(client) as browser:
         token = browser.token
         tables = [browser.create("micro", "easy")["table"] for _ in range(3)]
@@ -68,13 +68,13 @@ def test_who_has_one_damaged_table_keeps_the_others(damage, tmp_path, caplog):
                 assert browser.ask(type="watch", table=tables[0])["you"] == 0
         with browsing(client, token) as browser:
             assert browser.create("micro", "easy")["type"] == "table"
-    # Named once, in one line, however often somebody asks.
+    # The log names it once, in one line, however often it is requested.
     assert [tables[1] in record.getMessage() for record in caplog.records] == [True]
     assert caplog.records[0].exc_info is None
 
 
-# ---- the list of somebody's tables ---------------------------------------------------------------
-def test_sitting_down_again_in_ones_own_seat_writes_nothing(tmp_path):
+# ---- the list of a person's tables ---------------------------------------------------------------
+def test_sitting_down_again_writes_nothing(tmp_path):
     async def play() -> None:
         at, guest = manager(tmp_path), Guest("f" * 32)
         seats = [{"me": True}, {"agent": "easy"}]
@@ -89,7 +89,7 @@ def test_sitting_down_again_in_ones_own_seat_writes_nothing(tmp_path):
     asyncio.run(play())
 
 
-def test_a_list_that_is_too_long_or_damaged_locks_nobody_out(tmp_path, monkeypatch):
+def test_long_or_damaged_list_locks_no_one_out(tmp_path, monkeypatch):
     at, tables = ServerFolder(tmp_path), [f"{number:016x}" for number in range(300)]
     for table in tables:
         at.add_table("me", table)
@@ -104,7 +104,7 @@ def test_a_list_that_is_too_long_or_damaged_locks_nobody_out(tmp_path, monkeypat
 
 
 # ---- a full disk ---------------------------------------------------------------------------------
-def test_a_table_that_the_disk_refuses_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_table_refused_by_the_disk_leaves_nothing(tmp_path, monkeypatch):
     def refuse(*_args: Any) -> None:
         raise OSError(28, "No space left on device")
 

@@ -1,8 +1,8 @@
-"""People who join, play, leave, come back, repeat and err in any order, beside a plain `Match`.
+"""People who join, play, leave, come back, repeat and err in any order, compared with a `Match`.
 
-Hypothesis draws what they do; the server may be killed between any two messages. The model knows
-the rules from `Match` alone. What every browser has been sent must add up, at any time, to what its
-seat may see of the model's game.
+Hypothesis draws their actions, and kills the server between any two messages. The model knows the
+rules from `Match` alone. At any time each browser's messages must show the model's game as far as
+its seat may see it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.web import Guest, ask, manager, settle
 
 
 class Browser(Guest):
-    """A browser that saves its last state, as the page does."""
+    """A browser that keeps its last state, as the page does."""
 
     def __init__(self, token: str) -> None:
         super().__init__(token)
@@ -46,7 +46,7 @@ class Browser(Guest):
         return self.state["seq"]
 
     def read(self) -> list[dict[str, Any]]:
-        """Take in the messages; the position never goes back."""
+        """Read the messages and check that the position never goes back."""
         messages = self.take()
         for message in messages:
             if message["type"] == "error":
@@ -87,7 +87,7 @@ class People(RuleBasedStateMachine):
         self.deal()
 
     def start(self) -> None:
-        """A server begins, with what the last one left on disk."""
+        """Start a server on the files of the last one."""
         self.manager = self.run(self._made())
 
     async def _made(self) -> Any:
@@ -137,7 +137,7 @@ class People(RuleBasedStateMachine):
     def here(self) -> set[int]:
         return {p for p, window in enumerate(self.windows[:-1]) if window is not None}
 
-    # -- what people do ----------------------------------------------------------------------------
+    # -- actions of people -------------------------------------------------------------------------
     def _act(self, pick: int) -> None:
         seat = self.turn
         window = self.windows[seat]
@@ -232,7 +232,7 @@ class People(RuleBasedStateMachine):
 
         self.run(go())
         if self.ended is not None and self.ready & self.here() and self.ready >= self.here():
-            self.deal_next()  # whoever has just gone was the last who had not asked for it
+            self.deal_next()  # perhaps only the one who left had not asked for it
         for other in self.windows:
             if other is not None:
                 other.read()
@@ -260,7 +260,7 @@ class People(RuleBasedStateMachine):
         self.ask(person, type="next", table=self.id)
 
     def deal_next(self) -> None:
-        """What the model does then."""
+        """Apply it to the model."""
         self.ended = None
         if self.play.current_player is None:
             self.number += 1
@@ -272,7 +272,7 @@ class People(RuleBasedStateMachine):
 
     @rule()
     def kill(self) -> None:
-        """The server is gone without a word; a new one begins, and the browsers come back."""
+        """Kill the server, start a new one and let the browsers come back."""
         old = self.manager
 
         async def end() -> None:
@@ -287,7 +287,7 @@ class People(RuleBasedStateMachine):
                 self.ask(person, type="watch", table=self.id)
                 assert window.errors == []
 
-    # -- what must hold ----------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------
     @invariant()
     def everybody_sees_the_game_of_the_model(self) -> None:
         if not hasattr(self, "play"):
@@ -353,13 +353,13 @@ _SETTINGS = settings(
 
 
 @pytest.mark.parametrize("people", [People, Four, Chooser])
-def test_in_any_order_everybody_sees_what_a_plain_match_says(people):
+def test_any_order_of_requests_agrees_with_a_match(people):
     case = people.TestCase
     case.settings = _SETTINGS
     case().runTest()
 
 
-def test_a_token_is_kept_as_its_digest_alone(tmp_path):
+def test_token_is_saved_as_a_digest(tmp_path):
     async def play() -> None:
         at = manager(tmp_path)
         guest = Guest("f" * 32)

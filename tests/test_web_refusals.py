@@ -1,4 +1,4 @@
-"""What the table server refuses: wrong messages, strangers, floods, too many tables, full disks."""
+"""Refusals of the server: wrong messages, strangers, floods, too many tables, full disks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ WRONG = [
 ]
 
 
-def test_what_is_wrong_is_refused_in_a_sentence_and_the_connection_lives(tmp_path):
+def test_wrong_message_is_refused_and_the_connection_lives(tmp_path):
     limits = Limits(burst=1000)
     with serving(tmp_path, limits=limits) as client, browsing(client) as browser:
         for wrong, code in WRONG:
@@ -100,16 +100,16 @@ def test_what_is_wrong_is_refused_in_a_sentence_and_the_connection_lives(tmp_pat
         "\x00",
     ],
 )
-def test_only_agents_of_the_list_can_be_named(name, client, monkeypatch):
+def test_only_listed_agents_can_be_named(name, client, monkeypatch):
     def fail(*args: Any, **options: Any) -> Any:
-        raise AssertionError("made from what a browser said")
+        raise AssertionError("made from the name that a browser sent")
 
     monkeypatch.setattr("hearts_agents.spec.AgentSpec.make", fail)
     with browsing(client) as browser:
         assert browser.create("two_player", name)["code"] == "unknown_agent"
 
 
-def test_before_a_greeting_nothing_is_done(client):
+def test_request_before_hello_is_refused(client):
     with client.websocket_connect(SOCKET) as socket:
         for message in (CREATE, {"type": "ping"}, {"type": "watch", "table": TABLE}):
             socket.send_text(json.dumps(message))
@@ -127,7 +127,7 @@ def test_before_a_greeting_nothing_is_done(client):
         {"host": "[::1"},
     ],
 )
-def test_other_sites_and_other_names_are_refused(headers, client):
+def test_other_origins_and_hosts_are_refused(headers, client):
     with (
         pytest.raises(WebSocketDisconnect) as refused,
         client.websocket_connect(SOCKET, headers=headers),
@@ -146,14 +146,14 @@ def test_other_sites_and_other_names_are_refused(headers, client):
         {"host": "cards.example:80", "origin": "https://cards.example:80"},
     ],
 )
-def test_its_own_page_is_served_by_address_and_by_the_names_given(headers, tmp_path):
+def test_page_is_served_by_address_and_given_names(headers, tmp_path):
     with serving(tmp_path, hosts=["Cards.Example"]) as client:
         assert client.get("/", headers=headers).status_code == 200
         with client.websocket_connect(SOCKET, headers=headers) as socket:
             Browser(socket)
 
 
-def test_a_message_that_is_too_large_ends_the_connection(client):
+def test_too_large_message_ends_the_connection(client):
     for data in ("x" * 20_000, json.dumps({**HELLO, "more": "x" * 20_000})):
         with browsing(client) as browser:
             browser.socket.send_text(data)
@@ -172,8 +172,8 @@ def test_flood_is_refused_and_others_are_served(tmp_path):
             assert other.ask(type="ping")["type"] == "pong"
 
 
-def test_a_browser_that_never_reads_is_cut_off_and_takes_no_memory():
-    """Nothing is taken off its hands; later it may come back for the whole table."""
+def test_browser_that_never_reads_is_cut_off():
+    """It may come back for the whole table."""
 
     class Stuck:
         client = None
@@ -225,7 +225,7 @@ def test_requests_to_the_interface_are_limited(tmp_path):
         assert client.get("/healthz").status_code == 200
 
 
-def test_connections_of_one_address_are_limited(tmp_path):
+def test_connections_per_address_are_limited(tmp_path):
     with serving(tmp_path, limits=Limits(connections_each=2)) as client:
         with browsing(client), browsing(client):
             with pytest.raises(WebSocketDisconnect) as refused, client.websocket_connect(SOCKET):
@@ -236,7 +236,7 @@ def test_connections_of_one_address_are_limited(tmp_path):
             assert client.get("/healthz").json() == {"ok": True, **load}
 
 
-def test_lobby_lists_the_latest_tables_that_are_unfinished(tmp_path):
+def test_lobby_lists_the_latest_unfinished_tables(tmp_path):
     with serving(tmp_path, limits=Limits(listed=2)) as client, browsing(client) as browser:
         seats = [{"me": True}, {"open": True}]
         closed = browser.ask(type="create", rules="micro", seats=seats)["table"]
@@ -250,7 +250,7 @@ def test_lobby_lists_the_latest_tables_that_are_unfinished(tmp_path):
         assert browser.ask(type="next", table=closed)["code"] == "not_allowed"
 
 
-def test_nobody_closes_a_table_under_another_but_may_take_it_off_the_own_list(tmp_path):
+def test_leaving_never_closes_a_table_with_others(tmp_path):
     with (
         serving(tmp_path) as client,
         browsing(client) as anna,
@@ -284,7 +284,7 @@ def test_new_tables_are_limited(limits, tmp_path):
             assert browser.create("micro", "easy")["code"] == "too_many_tables"
 
 
-def test_tables_at_which_nobody_is_make_room_and_come_back(tmp_path):
+def test_tables_without_browsers_make_room_and_return(tmp_path):
     with serving(tmp_path, limits=Limits(live=1, idle=0.0)) as client:
         with browsing(client) as browser:
             token = browser.token

@@ -31,7 +31,7 @@ from tests.web_browser import Browser
 
 @contextmanager
 def server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server that is there, and its address; it is killed at the end."""
+    """Start a server and yield it with its address. It is killed at the end."""
     process = command("serve", "--port", "0", "--data", folder, *options)
     try:
         line = process.stdout.readline()
@@ -53,20 +53,20 @@ class Line:
 
 
 def connected(stack: ExitStack, address: str, token: str | None = None) -> Browser:
-    """Somebody at a browser."""
+    """Return a connected browser."""
     url, origin = f"ws://{address}/ws", f"http://{address}"
     socket = stack.enter_context(connect(url, origin=origin, close_timeout=1))
     return Browser(Line(socket), token)
 
 
 def dealt(answer: dict[str, Any]) -> set[str]:
-    """The cards that were dealt to seat 0."""
+    """Return the cards dealt to seat 0."""
     return {*answer["view"]["hand"], *(card for p, card in answer["view"]["history"] if p == 0)}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
-def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
+def test_killed_server_resumes_every_table(tmp_path):
     with server(tmp_path) as (process, address), ExitStack() as stack:
         with urllib.request.urlopen(f"http://{address}/t/{'0' * 16}") as page:
             assert page.read() == assets.index()
@@ -100,7 +100,7 @@ def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT")
-def test_ctrl_c_ends_a_server_that_is_at_work(tmp_path):
+def test_ctrl_c_ends_a_busy_server(tmp_path):
     game = Game.deal("party players=7", 1)
     while not game.is_over:
         game.play(game.legal_actions()[0])
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_a_server_that_is_at_work(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
-def test_friends_are_shown_an_address_that_they_can_open(host, tmp_path):
+def test_address_can_be_opened_from_elsewhere(host, tmp_path):
     process = command("serve", "--port", "0", "--host", host, "--data", tmp_path)
     try:
         address = process.stdout.readline().split()[-1]
@@ -141,7 +141,7 @@ def test_friends_are_shown_an_address_that_they_can_open(host, tmp_path):
     assert (serve_command._WARNING in errors.splitlines()) == is_open
 
 
-def test_an_occupied_port_is_one_line_with_the_fix(tmp_path):
+def test_occupied_port_is_one_line_with_the_fix(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -164,13 +164,13 @@ def test_mistakes_are_one_line(options, words, tmp_path):
     mistake(run("serve", "--port", "0", "--data", tmp_path, *options), *words)
 
 
-def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
+def test_unusable_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     answer = run("serve", "--port", "0", "--data", tmp_path / "file" / "data")
     mistake(answer, "--data")
 
 
-def test_two_servers_do_not_share_a_folder(tmp_path):
+def test_two_servers_share_no_folder(tmp_path):
     from hearts_train.web.folders import ServerFolder
 
     with ServerFolder(tmp_path).locked():
@@ -178,7 +178,7 @@ def test_two_servers_do_not_share_a_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_server_needs_no_torch():
+def test_server_needs_no_torch():
     code = (
         "import sys\n"
         "for name in ('torch', 'stable_baselines3', 'sb3_contrib', 'matplotlib', 'PIL'):\n"

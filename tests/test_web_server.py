@@ -1,4 +1,4 @@
-"""The server as browsers meet it: whole deals over sockets, help, pages."""
+"""The server over its sockets: whole deals, hints and pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.web_browser import client as client
 
 
 # ---- play ----------------------------------------------------------------------------------------
-def test_a_greeting_tells_what_there_is(client):
+def test_welcome_lists_agents_and_games(client):
     with browsing(client) as browser:
         answer = browser.welcome
         assert re.fullmatch("[0-9a-f]{32}", answer["token"])
@@ -42,7 +42,7 @@ def test_a_greeting_tells_what_there_is(client):
         ("hoyle players=2", ["pro"]),
     ],
 )
-def test_a_whole_deal_against_agents(rules, agents, client):
+def test_deal_against_agents_ends(rules, agents, client):
     with browsing(client) as browser:
         table = browser.create(rules, *agents)
         assert table["type"] == "table"
@@ -57,7 +57,7 @@ def test_a_whole_deal_against_agents(rules, agents, client):
         assert dealt["view"]["phase"] in ("pass", "play")
 
 
-def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
+def test_only_the_token_gives_the_seat_back(client):
     with browsing(client) as browser:
         token = browser.token
         table = browser.create("two_player", "standard")["table"]
@@ -87,8 +87,8 @@ def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
             again.act()
 
 
-def test_a_card_sent_again_is_played_once_and_answered_with_the_table(client):
-    """As after an answer that was lost; also once something was taken back."""
+def test_card_sent_twice_is_played_once(client):
+    """As after a lost answer, and also after an undo."""
     with browsing(client) as browser:
         seed = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
         table = browser.create("two_player", "easy", seed=seed)["table"]
@@ -110,7 +110,7 @@ def test_a_card_sent_again_is_played_once_and_answered_with_the_table(client):
 
 @pytest.mark.parametrize("match", [False, True])
 def test_undo_never_reaches_a_deal_already_shown(match, client):
-    """All cards of the deal before were shown when it was over."""
+    """The end of a deal shows all its cards."""
     with browsing(client) as browser:
         table = browser.create("mini", "easy", match=match)["table"]
         browser.play_on()
@@ -130,8 +130,8 @@ def test_undo_never_reaches_a_deal_already_shown(match, client):
         assert back["view"]["hand"] == started["view"]["hand"]
 
 
-def test_every_next_deal_needs_the_word_of_all_people(client):
-    """What one said after the deal before does not count for this one."""
+def test_next_deal_needs_everyone_each_time(client):
+    """A request after one deal does not count for the next."""
     with browsing(client) as anna, browsing(client) as ben:
         seats = [{"me": True}, {"open": True}]
         table = anna.ask(type="create", rules="micro", seats=seats)["table"]
@@ -153,7 +153,7 @@ def test_every_next_deal_needs_the_word_of_all_people(client):
                 assert not any(seat["ready"] for seat in person.state["seats"])
 
 
-def test_every_tab_of_the_person_who_sits_down_has_the_seat(client):
+def test_sitting_down_seats_every_tab_of_the_person(client):
     with browsing(client) as anna, browsing(client) as ben, browsing(client) as onlooker:
         seats = [{"me": True}, {"open": True}]
         table = anna.ask(type="create", rules="mini", seats=seats)["table"]
@@ -161,7 +161,7 @@ def test_every_tab_of_the_person_who_sits_down_has_the_seat(client):
             for browser in (tab, onlooker):
                 assert browser.ask(type="watch", table=table)["you"] is None
             assert ben.ask(type="sit", table=table, seat=1)["you"] == 1
-            tab.ask(type="ping")  # what was sent before has come
+            tab.ask(type="ping")  # earlier messages have come
             assert tab.state["you"] == 1
             assert tab.state["view"]["hand"] == ben.state["view"]["hand"]
             anna.until(lambda state: state["seats"][1]["connected"])
@@ -172,7 +172,7 @@ def test_every_tab_of_the_person_who_sits_down_has_the_seat(client):
 
 
 # ---- hints ---------------------------------------------------------------------------------------
-def test_a_hint_is_computed_from_the_view_once_for_a_position(client, monkeypatch):
+def test_hint_is_computed_once_per_position(client, monkeypatch):
     counted = []
     original = hints.hint_of
     monkeypatch.setattr(hints, "hint_of", lambda *args: (counted.append(1), original(*args))[1])
@@ -194,7 +194,7 @@ def test_a_hint_is_computed_from_the_view_once_for_a_position(client, monkeypatc
         assert browser.ask(**asked)["code"] == "stale"
 
 
-def test_a_hint_that_failed_is_computed_again(client, monkeypatch):
+def test_failed_hint_is_computed_again(client, monkeypatch):
     original, failures = hints.hint_of, [HeartsError("hint: once"), None]
 
     def hint_of(*args):
@@ -212,7 +212,7 @@ def test_a_hint_that_failed_is_computed_again(client, monkeypatch):
     assert not failures
 
 
-def test_of_more_players_a_hint_names_a_card_in_the_exchange_and_in_play(client):
+def test_hint_with_four_players_covers_exchange_and_play(client):
     seed = next(s for s in range(9) if Game.deal("classic", s).direction != "hold")
     with browsing(client) as browser:
         table = browser.create("classic", "easy", "easy", "easy", seed=seed)["table"]
@@ -226,7 +226,7 @@ def test_of_more_players_a_hint_names_a_card_in_the_exchange_and_in_play(client)
                 browser.until(lambda state: state["turn"] == 0)
 
 
-def test_among_people_there_is_neither_a_hint_nor_undo(client):
+def test_people_get_neither_hint_nor_undo(client):
     with browsing(client) as anna, browsing(client) as ben:
         seats = [{"me": True}, {"open": True}]
         table = anna.ask(type="create", rules="mini", seats=seats)["table"]
@@ -240,7 +240,7 @@ def test_among_people_there_is_neither_a_hint_nor_undo(client):
 
 # ---- pages ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", ["/", "/t/0123456789abcdef", "/board"])
-def test_every_page_is_the_same_file_with_a_strict_policy(path, client):
+def test_every_page_is_one_file_with_a_strict_policy(path, client):
     found = client.get(path)
     assert found.status_code == 200
     assert found.content == assets.index()
@@ -270,7 +270,7 @@ def test_files_outside_the_folder_are_not_served(client):
         assert client.get(path).status_code == 404
 
 
-def test_the_rules_of_a_game_are_told_in_words(client):
+def test_rules_are_told_in_words(client):
     answer = client.get("/api/rules", params={"name": "party players=5"}).json()
     assert answer["players"] == 5
     assert answer["text"][0].startswith("Five players")
@@ -288,7 +288,7 @@ def test_the_rules_of_a_game_are_told_in_words(client):
         (f"/healthz?{'9' * 5_000}", 200),
     ],
 )
-def test_long_number_in_an_address_is_refused_in_one_sentence(path, status, client):
+def test_long_number_in_an_address_is_refused(path, status, client):
     answer = client.get(path)
     assert answer.status_code == status
     if status == 400:
@@ -296,7 +296,7 @@ def test_long_number_in_an_address_is_refused_in_one_sentence(path, status, clie
         assert answer.json()["text"].startswith("name: ")
 
 
-def test_what_comes_with_a_request_is_limited(client):
+def test_body_of_a_request_is_limited(client):
     assert client.post("/api/rules", content=b"x" * 600_000).status_code == 413
     headers = {"content-length": "9" * 5_000}
     assert client.post("/api/review", content=b"{}", headers=headers).status_code == 413

@@ -1,4 +1,4 @@
-"""What leaves a table for a seat, and what a table does: secrecy, undo, matches, journals."""
+"""Tables: secrecy of their messages, undo, matches and journals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RULES = (
 
 
 def played(rules: str, seed: int, number: int | None = None) -> Game:
-    """A deal in which so many random actions were done; None: all."""
+    """Return a deal after a number of random actions, or a finished one if None."""
     rng, game = random.Random(seed), Game.deal(rules, seed, deal_number=seed % 4)
     while not game.is_over and (number is None or len(game.actions) < number):
         game.play(rng.choice(game.legal_actions()))
@@ -40,7 +40,7 @@ def played(rules: str, seed: int, number: int | None = None) -> Game:
 
 
 def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> list[str]:
-    """Every byte that a seat, or an onlooker, is sent until `game` is where it is."""
+    """Return every message to a seat or onlooker up to the position of `game`."""
     table = table_of(game, folder, 0 if seat is None else seat)
     sent = [message_of(table, seat)]
     for action in game.actions:
@@ -54,7 +54,7 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
 
 
 @quick_cases("rules", RULES, ["two_player", "classic", "kitty players=5"])
-def test_hidden_cards_change_no_byte_that_a_seat_is_sent(rules, tmp_path):
+def test_hidden_cards_change_no_byte_sent_to_a_seat(rules, tmp_path):
     cards = len(played(rules, 1).actions)
     changed = 0
     for seed in range(3):
@@ -70,11 +70,11 @@ def test_hidden_cards_change_no_byte_that_a_seat_is_sent(rules, tmp_path):
         changed += everything(game, third, tmp_path, helps=False) != everything(
             other, third, tmp_path, helps=False
         )
-    assert changed  # others hold other cards, so that the comparison compares something
+    assert changed  # the other seats do hold other cards
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_onlookers_see_what_all_seats_see_alike(rules):
+def test_onlookers_see_only_public_facts(rules):
     game, hidden = played(rules, 3, 0), {"hand", "legal", "passed", "received", "player"}
     rng = random.Random(3)
     while not game.is_over:
@@ -90,7 +90,7 @@ def test_onlookers_see_what_all_seats_see_alike(rules):
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_states_tell_a_deal_card_by_card(rules, tmp_path):
+def test_states_follow_a_deal_card_by_card(rules, tmp_path):
     game = played(rules, 5)
     table, replay = table_of(game, tmp_path, 0), game.start()
     for seq, action in enumerate(game.actions, 1):
@@ -108,7 +108,7 @@ def test_states_tell_a_deal_card_by_card(rules, tmp_path):
     assert record.names()[0] == "Anna"
 
 
-def test_taking_back_goes_to_ones_own_decision(tmp_path):
+def test_undo_returns_to_the_persons_last_decision(tmp_path):
     game = played("classic", 1)
     table = table_of(game, tmp_path, 1)
     turns, seen = [], 0
@@ -131,7 +131,7 @@ def test_taking_back_goes_to_ones_own_decision(tmp_path):
     assert sum("undo" in line for line in lines) == seen
 
 
-def test_nothing_is_taken_back_once_all_cards_are_shown_or_the_table_is_closed(tmp_path):
+def test_undo_is_refused_at_the_end(tmp_path):
     game = played("classic", 1)
     table = table_of(game, tmp_path, 1)
     follow(table, game.actions[:-1])
@@ -148,7 +148,7 @@ def test_nothing_is_taken_back_once_all_cards_are_shown_or_the_table_is_closed(t
 
 
 def test_agents_draw_other_numbers_in_each_deal(tmp_path):
-    """At the same action of another deal, of a match or of another match at the same table."""
+    """Check the same action in other deals, in a match, and in another match."""
     for rules, is_match in (("micro", False), ("micro", True), ("micro end_score=1", True)):
         table = table_of(played(rules, 1), tmp_path, 0, is_match=is_match)
         seeds = []
@@ -157,7 +157,7 @@ def test_agents_draw_other_numbers_in_each_deal(tmp_path):
             while table.ended is None:
                 follow(table, table.game.legal_actions()[:1])
                 seeds.append(table.agent_seed())
-            seeds.pop()  # nobody is asked after the end
+            seeds.pop()  # no one acts after the end
             table.next()
         assert len(set(seeds)) == len(seeds)
 
@@ -176,7 +176,7 @@ def test_each_deal_of_a_table_is_another(dealt_by, tmp_path):
     assert dealt_by is None or seeds[0] == dealt_by
 
 
-def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
+def test_passed_cards_are_chosen_and_undone_together(tmp_path):
     game = played("classic", 0)
     table = table_of(game, tmp_path, 0)
     hand = game.start().hand(0)
@@ -201,7 +201,7 @@ def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
     assert table.game.passed(0) == ()
 
 
-def test_fault_of_an_agent_is_told_until_the_next_move(tmp_path):
+def test_fault_is_shown_until_the_next_move(tmp_path):
     game = next(g for g in (played("two_player", s, 0) for s in range(9)) if g.current_player)
     table = table_of(game, tmp_path, 0)
     table.act_for_agent(table.game.legal_actions()[0], "easy took too long")
@@ -212,7 +212,7 @@ def test_fault_of_an_agent_is_told_until_the_next_move(tmp_path):
 
 
 @pytest.mark.parametrize("turns", [False, True])
-def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monkeypatch):
+def test_full_journal_still_ends_the_deal(turns, tmp_path, monkeypatch):
     monkeypatch.setattr(web_table, "MOST_BYTES", 16_000)
     seats = [Seat(owner="a" * 32, name="Anna"), Seat(agent="easy")]
     table = began(tmp_path, "4" * 16, Rules.preset("micro"), seats)
@@ -236,7 +236,7 @@ def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monke
 
 
 @pytest.mark.parametrize("turn", [0, 1])  # a person's, an agent's
-def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, monkeypatch):
+def test_disk_error_leaves_the_table_unchanged(turn, tmp_path, monkeypatch):
     game = played("two_player", 4)
     table = table_of(game, tmp_path, 0)
     while table.turn != turn or len(table.game.actions) < 4:
@@ -262,7 +262,7 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, m
     assert len(table.journal.path.read_text().splitlines()) == 1 + len(game.actions)
 
 
-def test_a_name_with_quotes_is_written_so_that_it_can_be_read():
+def test_name_with_quotes_can_be_read_back():
     name = messages.parse(
         json.dumps(
             {"type": "sit", "table": "0" * 16, "seat": 0, "name": 'a"b]\\\n\u202ec' + "x" * 99}

@@ -1,4 +1,4 @@
-"""A server's tables without a server: guests that note what they are sent, and whole halls."""
+"""A server's tables without a server, and guests that keep their messages."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from hearts_train.web.players import Players
 from hearts_train.web.table import Seat, Table
 
 LIMIT = 300.0
-"""Seconds that only something that hangs takes, on a machine that is busy with other work too."""
+"""Seconds that only a hang takes, even on a busy machine."""
 
 
 @functools.cache
 def players(*more: str) -> Players:
-    """The list of agents, made once: that takes a second."""
+    """Return the list of agents. It is made once, which takes a second."""
     return Players(more, patience=LIMIT)
 
 
 def manager(folder: Path, limits: Limits | None = None, *more: str) -> TableManager:
-    """The tables of a folder, as a server that has just begun has them."""
+    """Return the tables of a folder, as a new server has them."""
     return TableManager(ServerFolder(folder), players(*more), limits or Limits())
 
 
 class Guest:
-    """A browser that notes what it is sent."""
+    """A browser that keeps its messages."""
 
     def __init__(self, token: str, address: str = "somewhere") -> None:
         self.owner = digest_of(token)
@@ -45,13 +45,13 @@ class Guest:
         self.sent.append(text)
 
     def take(self) -> list[dict[str, Any]]:
-        """The messages since the last time."""
+        """Return the messages since the last call."""
         messages, self.sent = [json.loads(text) for text in self.sent], []
         return messages
 
 
 async def settle(at: TableManager) -> None:
-    """Wait until nothing is under way at any table."""
+    """Wait until every table is idle."""
     async with asyncio.timeout(LIMIT):
         while True:
             await asyncio.sleep(0)
@@ -63,7 +63,7 @@ async def settle(at: TableManager) -> None:
 
 
 async def ask(at: TableManager, guest: Guest, **message: Any) -> list[dict[str, Any]]:
-    """Send a message to a table and return what the guest is sent until all is done."""
+    """Send a message to a table and return the guest's messages once all is done."""
     request = parse(json.dumps(message))
     if request.type == "create":
         host = await at.create(guest, request)
@@ -85,7 +85,7 @@ def began(
     dealt_by: int | None = None,
     is_match: bool = False,
 ) -> Table:
-    """A table whose file begins, in the place of an earlier one."""
+    """Return a table with a new file, in place of any earlier one."""
     path = ServerFolder(folder).path_of(name)
     path.unlink(missing_ok=True)
     table = Table(name, rules, is_match, seed, dealt_by, seats)
@@ -94,7 +94,7 @@ def began(
 
 
 def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> Table:
-    """A table at which the deal of `game` begins, a person in one seat and agents in the others."""
+    """Return a table at the start of `game`, with a person in one seat and agents in the others."""
     rules: Rules = game.rules
     seats = [Seat(agent="easy") for _ in range(rules.players)]
     seats[seat] = Seat(owner="a" * 32, name="Anna")
@@ -107,11 +107,11 @@ def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> 
 
 
 NAME = "5" * 16
-"""Of the table of ``written``."""
+"""The name of the table of `written`."""
 
 
 def written(folder: Path, rules: str, steps: int, open_seat: bool = False) -> bytes:
-    """A journal in which everything happens: cards, faults, undo, next, sitting down, closing."""
+    """Return a journal with everything: cards, faults, undo, next, sitting down, closing."""
     plain, rng = Rules.from_text(rules), random.Random(1)
     seats = [Seat(agent="easy") for _ in range(plain.players)]
     seats[0] = Seat(owner="a" * 32, name="Anna")
@@ -134,7 +134,7 @@ def written(folder: Path, rules: str, steps: int, open_seat: bool = False) -> by
 
 
 def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
-    """A change of a table file's settings, whose digest is right again."""
+    """Return a change of a table file's settings that also corrects the digest."""
 
     def apply(data: bytes) -> bytes:
         head, *lines = data.splitlines(keepends=True)
@@ -146,12 +146,12 @@ def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
 
 
 def message_of(table: Table, seat: int | None, *, here: bool = True) -> str:
-    """The whole table as a seat is sent it."""
+    """Return the message with the whole table for a seat."""
     return table_message(table, seat, [here] * 7, [False] * 7)
 
 
 def follow(table: Table, actions: Sequence[int]) -> None:
-    """Play actions at a table, whoever's turn it is."""
+    """Play actions at a table, each for the acting seat."""
     for action in actions:
         seat = table.turn
         assert seat is not None

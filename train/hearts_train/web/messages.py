@@ -1,8 +1,8 @@
-"""The messages between the server and a browser: requests are checked, answers are built.
+"""The messages between the server and a browser: checks requests and builds answers.
 
-After each change every browser is sent the whole table as its seat may see it. All that a seat
-gets of the cards comes from ``game.view(seat)``, through `sight` alone; the view is written as
-programs outside read it (``external_schema.json``). ``docs/playing.md`` shows every message.
+After each change every browser gets the whole table as its seat may see it. Its cards come from
+``game.view(seat)``, through `sight` alone. The view has the form that external programs read
+(``external_schema.json``). ``docs/playing.md`` shows every message.
 """
 
 from __future__ import annotations

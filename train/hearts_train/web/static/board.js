@@ -114,7 +114,7 @@ function online(root) {
 
 /**
  * A form for the text of a deal.
- * @param {string} text @param {string} wrong what was wrong with it
+ * @param {string} text @param {string} wrong the reason why it was refused
  * @param {(text: string) => void} use
  */
 function entry(text, wrong, use) {
@@ -122,8 +122,8 @@ function entry(text, wrong, use) {
     "aria-describedby": wrong ? "deal-wrong" : null});
   box.value = text;
   return el("section", {class: "entry"}, el("h1", {text: "Analysis board"}),
-    el("p", {text: "What was every card of a deal worth? Give the text of one deal: the board "
-      + "copies it, and “hearts play” saves it."}),
+    el("p", {text: "See the worth of every card of a deal. Paste the text of a deal, as the board "
+      + "copies it or “hearts play --save” writes it."}),
     wrong && el("p", {class: "wrong", id: "deal-wrong", role: "alert", text: wrong}),
     el("label", {class: "field"}, el("span", {text: "The text of the deal"}), box),
     el("p", {}, button("Look at it", () => use(box.value), {class: "main"}), " ",

@@ -10,7 +10,7 @@ const SUITS = {C: "clubs", D: "diamonds", S: "spades", H: "hearts"};
 /** @type {Record<string, string>} */
 const SIGNS = {C: "♣", D: "♦", S: "♠", H: "♥"};
 
-/** Brings the pictures of the cards into the page, once; an offline file has them already. */
+/** Loads the pictures of the cards, once. An offline file has them already. */
 export async function loadCards() {
   if (document.getElementById("cards")) return;
   const answer = await fetch("/static/cards.svg");

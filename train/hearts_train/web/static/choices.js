@@ -1,4 +1,4 @@
-// What is chosen at a table beside cards to play: those of the exchange, and the moon. And a hint.
+// The other choices at a table, the exchange and the moon; and a hint.
 
 import {cardName, cardText} from "hearts/cards.js";
 import {begins} from "hearts/clicks.js";
@@ -11,7 +11,7 @@ import {counted, signed} from "hearts/figures.js";
 const WHERE = {left: "to the left", right: "to the right", across: "across"};
 
 /**
- * How far the choice of an exchange is: to whom the cards go, and the button that passes them.
+ * Shows how many cards are chosen, who gets them, and the button that passes them.
  * @param {any} room of table.js
  * @param {string[]} cards chosen so far
  */
@@ -50,7 +50,7 @@ export function advised({agent, action, worths}) {
 const MOON = {"moon:off": "points off", "moon:others": "points for the others"};
 
 /**
- * The two ways to use a moon.
+ * Shows the two ways to use a moon.
  * @param {any} room
  */
 export function showMoon(room) {

@@ -1,13 +1,12 @@
-// Tells the second click of a double-click from a wish of its own: once the first has changed
-// something, the second falls on whatever has come under the pointer. A held key is the same.
+// Recognises the second click of a double-click. Once the first has changed the page, the second
+// would hit something else. A held key is the same.
 
 const INTERVAL = 500; // milliseconds between the clicks of a double-click, as on most systems
 const DISTANCE = 30; // pixels that a finger may be off by
 
 /** @type {MouseEvent|null} */
 let latest = null;
-/** The last click that changed something, or was refused as its second. */
-/** @type {MouseEvent|null} */
+/** The last click that changed something or was ignored as a second one. @type {MouseEvent|null} */
 let acted = null;
 let second = false;
 
@@ -17,7 +16,7 @@ addEventListener("click", (event) => {
 }, {capture: true});
 
 addEventListener("pointerdown", () => {
-  second = false; // what follows may be no click, but a card dropped
+  second = false;
 }, {capture: true});
 addEventListener("keydown", () => {
   second = false;
@@ -37,15 +36,15 @@ export function changes() {
 }
 
 /**
- * Whether the latest click is the second of a double-click that has changed something already; a
- * third at once is another second.
+ * Whether the latest click is the second of a double-click whose first changed something. A third
+ * counts as another second.
  */
 export function isSecond() {
   if (second) changes();
   return second;
 }
 
-/** Whether the latest click may change something; if so, notes that it does. */
+/** Returns whether the latest click may change something, and notes that it does. */
 export function begins() {
   const isFirst = !isSecond();
   changes();
@@ -53,7 +52,7 @@ export function begins() {
 }
 
 /**
- * Whether a key that acts is being held: it acts once.
+ * Whether a key that acts is held down. It acts once.
  * @param {KeyboardEvent} event
  */
 export function isHeld(event) {

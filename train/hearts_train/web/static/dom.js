@@ -4,8 +4,8 @@ import {changes, isSecond} from "hearts/clicks.js";
 
 /**
  * An element with attributes, listeners and children.
- * `text`, `on` (listeners by event) and `data` are special; null, undefined and false leave an
- * attribute out, true writes an empty one.
+ * `text`, `on` (listeners by event) and `data` are special. Null, undefined and false omit an
+ * attribute, true writes an empty one.
  * @param {string} tag
  * @param {Record<string, any>} [props]
  * @param {...(Node|string|null|undefined|false)} children
@@ -49,7 +49,7 @@ export function button(label, press, props = {}) {
 }
 
 /**
- * Choices of which one holds, as radio buttons in a row.
+ * Radio buttons in a row.
  * @param {string} legend
  * @param {string} name unique on the page
  * @param {Array<[string, string]>} options value and label
@@ -82,10 +82,10 @@ export function picker(label, options, chosen, change) {
 let numbered = 0;
 
 /**
- * Opens a dialog and waits for what was pressed.
+ * Opens a dialog and waits for a button.
  * @param {{title: string, body?: Array<Node|string>, buttons: Array<[string, string]>,
  *   wide?: boolean}} parts buttons as value and label, the first one the main one
- * @returns {Promise<string>} the value of the button, "" when closed without one
+ * @returns {Promise<string>} the value of the button, or ""
  */
 export function ask({title, body = [], buttons, wide = false}) {
   const opener = document.activeElement;
@@ -113,7 +113,7 @@ export function lost(title, text) {
     el("p", {}, el("a", {class: "button main", href: "/", text: "To the lobby"})));
 }
 
-/** Copies a text, or shows it where the browser does not allow that. @param {string} text */
+/** Copies a text, or shows it if the browser does not allow that. @param {string} text */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -128,7 +128,7 @@ export async function copy(text) {
   }
 }
 
-/** A value that this browser saved; null without one. @param {string} key @returns {any} */
+/** A value that this browser saved, or null. @param {string} key @returns {any} */
 export function load(key) {
   try {
     return JSON.parse(localStorage.getItem(key) || "null");
@@ -163,7 +163,7 @@ export function notice(text, {bad = false, seconds = 5} = {}) {
 }
 
 /**
- * Says something to those who listen to the page: one line, the last one counts.
+ * Says a line to screen readers. The last one counts.
  * @param {string} text
  */
 export function say(text) {

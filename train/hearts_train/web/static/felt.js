@@ -1,15 +1,15 @@
-// The table itself: who sits where, what they have taken, and the trick in the middle.
+// The table itself: the players with their points, and the trick in the middle.
 
 import {card as cardPicture, cardText, picture, suitName, suitSign} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {moves} from "hearts/settings.js";
 import {counted} from "hearts/figures.js";
 
-const FLIGHT = 220; // milliseconds; see the styles for what else moves
+const FLIGHT = 220; // milliseconds; other movements are in the styles
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
-/** The seats around the trick. Seats go clockwise; whoever looks sits at the bottom. */
+/** The seats around the trick, clockwise. Your own is at the bottom. */
 export class Felt {
   /** @param {{sit: (seat: number) => void}} calls */
   constructor(calls) {
@@ -24,7 +24,7 @@ export class Felt {
     this.order = 0;
   }
 
-  /** Sets the seats anew when others sit, or they sit otherwise. @param {Table} table */
+  /** Builds the seats when their number or your own seat changes. @param {Table} table */
   build(table) {
     const signature = `${table.players} ${table.near}`;
     if (signature === this.signature) return;
@@ -42,14 +42,14 @@ export class Felt {
       const item = el("li", {class: "seat"}, plate, slot);
       return {item, plate, name, marks, figures, backs, slot};
     });
-    // In the order of play, from the seat after one's own, so that one's own comes last.
+    // In the order of play; your own seat comes last.
     for (let i = 1; i <= table.players; i += 1) {
       const seat = (table.near + i) % table.players;
       const turn = (2 * Math.PI * i) / table.players + Math.PI / 2;
       const {item} = this.seats[seat];
       item.style.setProperty("--x", Math.cos(turn).toFixed(4));
       item.style.setProperty("--y", Math.sin(turn).toFixed(4));
-      // Many cards lie in two rows: one's own between those of the neighbours, the others above.
+      // Many cards lie in two rows: yours between your neighbours', the others above.
       const [column, row] = i === table.players ? [0, 1] : i === 1 ? [-1, 1]
         : i === table.players - 1 ? [1, 1] : [i - table.players / 2, -1];
       item.style.setProperty("--column", String(column));
@@ -60,7 +60,7 @@ export class Felt {
   }
 
   /**
-   * Draws all but the trick.
+   * Draws everything except the trick.
    * @param {Table} table
    */
   update(table) {
@@ -153,7 +153,7 @@ export class Felt {
    * A card comes to the table.
    * @param {number} seat
    * @param {string} name
-   * @param {DOMRect|null|undefined} from where it was; null: at the player's place
+   * @param {DOMRect|null|undefined} from where it was; if null, the player's plate
    */
   async play(seat, name, from) {
     const laid = this.put(seat, name);
@@ -176,7 +176,7 @@ export class Felt {
 }
 
 /**
- * Moves an element from a place to where it is, or the other way round.
+ * Moves an element from a place to its own, or back.
  * @param {HTMLElement} node
  * @param {DOMRect} rect
  * @param {boolean} isComing

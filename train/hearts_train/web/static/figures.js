@@ -7,7 +7,7 @@ export function signed(value, digits = 0) {
   return (value > 0 ? "+" : "−") + text;
 }
 
-/** A figure; a dash for none. @param {number|null|undefined} value @param {number} [digits] */
+/** A figure, or a dash for none. @param {number|null|undefined} value @param {number} [digits] */
 export function plain(value, digits = 0) {
   return value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−");
 }

@@ -5,7 +5,7 @@ import {ask, button, copy, el} from "hearts/dom.js";
 import {choose, setting} from "hearts/settings.js";
 
 /**
- * What stands above a table that waits for people, or is only watched.
+ * The banner above a table that waits for people or is only watched.
  * @param {any} room of table.js
  * @returns {Node[]}
  */
@@ -41,7 +41,7 @@ export async function seated(room, seat) {
   }
 }
 
-/** The person's name, asked for once. @returns {Promise<string>} */
+/** The person's name. It is asked for once. @returns {Promise<string>} */
 async function nameOf() {
   if (setting("name")) return setting("name");
   const field = el("input", {type: "text", maxlength: "24", autocomplete: "nickname",

@@ -1,4 +1,4 @@
-// A first deal with a sentence where it is needed: what costs points, trump, and what to throw away.
+// The guide through a first deal: a sentence on scoring, trump, following and throwing away.
 
 import {cardText, suitName, suitSign} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
@@ -7,7 +7,7 @@ import {choose, setting} from "hearts/settings.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
-/** Says one thing after another at a table, each once, until a deal is over. */
+/** Shows each lesson once, when it fits, until the deal is over. */
 export class Guide {
   constructor() {
     /** @type {Set<string>} */
@@ -33,7 +33,7 @@ export class Guide {
   }
 }
 
-/** What a result means, for a first deal; "" for any other. @param {Table} table */
+/** The meaning of a first deal's result, or "". @param {Table} table */
 export function lastLesson(table) {
   if (setting("guide") !== "on" || table.you === null) return "";
   choose("guide", "off");
@@ -42,9 +42,9 @@ export function lastLesson(table) {
     + "against the others.";
 }
 
-/** The first one that fits and was not told is told. @type {Array<[string, (t: Table) => string]>} */
+/** The first one that fits and is new is shown. @type {Array<[string, (t: Table) => string]>} */
 const LESSONS = [
-  ["pass", ({view, passCount}) => (view.phase === "pass" ? `First give ${passCount} cards away. `
+  ["pass", ({view, passCount}) => (view.phase === "pass" ? `First pass ${passCount} cards. `
     + "Good ones to lose: high hearts, and the ace, king and queen of spades." : "")],
   ["aim", (table) => (table.view.phase === "play" ? `${costs(table)} Tricks with such cards are bad: `
     + `the lowest score wins.${hidden(table)}` : "")],
@@ -83,7 +83,7 @@ function costs({rules: {deck, fields: {card_points: points}}}) {
 /** @param {Table} table */
 function hidden({rules: {deck, fields: {hand_size: held}, players}}) {
   const count = deck.length - held * players;
-  return count ? ` ${counted(count, "card")} ${count === 1 ? "is" : "are"} in nobody’s hand.` : "";
+  return count ? ` ${counted(count, "card")} ${count === 1 ? "is" : "are"} in no one’s hand.` : "";
 }
 
 /** The card that costs most. @param {any} rules @param {string[]} cards */

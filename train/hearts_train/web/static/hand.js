@@ -1,4 +1,4 @@
-// One's own cards, in a fan or in rows. A tap raises a card, a second tap plays it; the keys 1 to 9
+// Your own cards, in a fan or in rows. A tap raises a card, a second tap plays it. The keys 1 to 9
 // and 0, arrows and Enter do the same.
 
 import {cardName, picture} from "hearts/cards.js";
@@ -17,7 +17,7 @@ const TARGET = 44; // pixels of a card that must be free to be hit
  * @property {string[]} [received] cards to mark as new
  */
 
-/** The cards of the hand; calls `play` with one, or `change` when others are chosen to pass. */
+/** The cards of the hand. Calls `play`, or `change` when the cards to pass change. */
 export class Hand {
   /**
    * @param {{play: (card: string) => void, refuse: (card: string) => void,
@@ -52,7 +52,7 @@ export class Hand {
     for (const card of held.cards) {
       if (!this.nodes.has(card)) this.nodes.set(card, this.make(card));
     }
-    // Only what stands in another place is moved: a button that is moved loses the focus.
+    // A button that is moved loses the focus, so only those in the wrong place are moved.
     held.cards.forEach((card, index) => {
       const node = this.nodes.get(card);
       if (this.node.children[index] !== node) {
@@ -112,7 +112,7 @@ export class Hand {
     this.node.dataset.mode = mode;
   }
 
-  /** One card at a time is in the order of the tab key. @param {string} card */
+  /** Lets the tab key reach this card alone. @param {string} card */
   rove(card) {
     for (const [other, node] of this.nodes) node.tabIndex = other === card ? 0 : -1;
   }
@@ -122,7 +122,7 @@ export class Hand {
     this.node.children[index]?.focus({preventScroll: true});
   }
 
-  /** Lays the cards out for the room there is. */
+  /** Lays the cards out in the space available. */
   place() {
     const {cards} = this.held;
     const n = cards.length;
@@ -206,8 +206,10 @@ export class Hand {
     this.go(this.position(document.activeElement) + way, way);
   }
 
-  /** Moves the focus, on one's turn to the next card that can be played, and raises that. */
-  /** @param {number} to @param {number} way */
+  /**
+   * Moves the focus. On your turn it goes to the next playable card and raises it.
+   * @param {number} to @param {number} way
+   */
   go(to, way) {
     const {cards, legal, mode} = this.held;
     const n = cards.length;
@@ -220,7 +222,7 @@ export class Hand {
   }
 
   /**
-   * A digit: the n-th card that can be played; a second time plays it. In an exchange the n-th.
+   * Raises the n-th playable card, or plays it if it is raised. In an exchange, the n-th card.
    * @param {number} digit
    */
   digit(digit) {

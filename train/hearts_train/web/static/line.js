@@ -2,12 +2,12 @@
 
 /**
  * @typedef {Object} Table
- * @property {string[][]} hands what each seat holds
+ * @property {string[][]} hands the cards of each seat
  * @property {[number, string][]} trick the unfinished trick
  * @property {[number, string][]|null} last the last finished trick
  * @property {number|null} taker who took it
  * @property {number[]} points of all seats so far
- * @property {number} tricks how many are finished
+ * @property {number} tricks the number of finished tricks
  * @property {boolean} passing whether cards are still being passed
  */
 
@@ -28,7 +28,7 @@ export function tableAfter(deal, at) {
   };
   for (const [index, [seat, name, taker, points]] of deal.steps.slice(0, at).entries()) {
     if (index < passes) {
-      // The cards change hands when everybody has chosen.
+      // The cards change hands when everyone has chosen.
       if (index === passes - 1) {
         table.hands = deal.exchange.hands.map((hand) => [...hand]);
       }
@@ -46,12 +46,12 @@ export function tableAfter(deal, at) {
   return table;
 }
 
-/** The points from which a worse card is a slip, or a blunder; as in measure/analysis.py. */
+/** A card this many points worse is a slip or a blunder, as in measure/analysis.py. */
 export const SLIP = 1;
 export const BLUNDER = 5;
 
 /**
- * How a card compares with the best one; figures that read the same are judged the same.
+ * Compares a card with the best one. Equal figures as shown are judged equal.
  * @param {Record<string, number>} worths @param {string} card
  * @param {string[]} [close] cards that a sample has not shown to be worse
  * @returns {{kind: "best"|"fair"|"slip"|"blunder", sign: string, words: string}}
@@ -81,7 +81,7 @@ function toFragment(text) {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** The text of a fragment; null where it is none. @param {string} coded */
+/** The text of a fragment, or null if it has none. @param {string} coded */
 export function fromFragment(coded) {
   try {
     const binary = atob(coded.replaceAll("-", "+").replaceAll("_", "/"));

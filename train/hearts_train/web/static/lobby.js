@@ -1,4 +1,4 @@
-// The lobby: one press to play; below it every game, agents and friends.
+// The lobby: one press to play, and below it every game, agents and friends.
 
 import {card} from "hearts/cards.js";
 import {begins} from "hearts/clicks.js";
@@ -10,7 +10,7 @@ import {choose, setting} from "hearts/settings.js";
 
 const FRIEND = "a friend";
 
-/** The package's own players in words; docs/agents.md has the figures. */
+/** The package's own players in words. docs/agents.md has the figures. */
 const STRENGTHS = {
   champion: "the strongest: a network trained for this game",
   pimc: "very strong: solves every deal that is still possible",
@@ -46,7 +46,7 @@ function hero(context, welcome) {
       + `You against ${strongest}.`}), play);
 }
 
-/** The tables that were left; each can be taken off the list. @param {Context} context @param {any} welcome */
+/** The unfinished tables. Each can be taken off the list. @param {Context} context @param {any} welcome */
 function tables(context, welcome) {
   const mine = welcome.tables;
   if (!mine.length) return null;
@@ -78,7 +78,7 @@ function describe({title, match, seats, you, your_turn: isTurn}) {
 }
 
 /**
- * Makes a table and goes there.
+ * Creates a table and goes there.
  * @param {Context} context
  * @param {HTMLButtonElement} pressed
  * @param {Record<string, any>} what

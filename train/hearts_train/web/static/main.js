@@ -1,4 +1,4 @@
-// The page: what is at the top of it, and which part is shown at which address.
+// The page: its head, and the part that belongs to the address.
 
 import {loadCards} from "hearts/cards.js";
 import {changes} from "hearts/clicks.js";
@@ -7,11 +7,11 @@ import {apply, choose, setting} from "hearts/settings.js";
 import {Connection} from "hearts/socket.js";
 
 /**
- * What each part of the page is given.
+ * The context of each part of the page.
  * @typedef {object} Context
- * @property {Connection} connection to the server; opened by whoever needs it, by `ready()`
+ * @property {Connection} connection to the server, opened by `ready()`
  * @property {(path: string) => void} go shows another address
- * @property {(title: string) => void} title names what is shown
+ * @property {(title: string) => void} title names the page
  */
 
 /** By the first part of the address: the module, which exports `mount(root, context)`. */
@@ -41,7 +41,7 @@ const context = {
   },
 };
 
-/** Shows what belongs to the address. */
+/** Shows the part that belongs to the address. */
 async function route() {
   visits += 1;
   const visit = visits;
@@ -86,7 +86,7 @@ function head() {
       el("span", {class: "word", text: "Settings"})));
 }
 
-/** Marks the link of the page that is shown. */
+/** Marks the link of the current page. */
 function mark() {
   for (const link of document.querySelectorAll("#top nav a")) {
     const path = link.pathname;
@@ -110,7 +110,7 @@ function settings() {
   ]});
 }
 
-/** Links to pages of this site change what is shown, without loading it anew. */
+/** Follows a link within the site without loading the page again. */
 function follow(event) {
   if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey
       || event.altKey) return;

@@ -15,12 +15,12 @@ const OTHERS = {"moon:off": "takes the points off", "moon:others": "lets the oth
  * @property {any} document the deal, of the server or of the offline file
  * @property {((deal: any, at: number, seat: number) => string)|null} [link] an address of the
  *   board at a card, a seat below
- * @property {number} [at] where to begin; by default before the first card
- * @property {number} [seat] who is shown below; by default "You", or the first
+ * @property {number} [at] where to begin, by default before the first card
+ * @property {number} [seat] the seat shown below, by default "You" or the first
  */
 
 /**
- * Shows a deal; arrow keys walk along it while it is on the page.
+ * Shows a deal. Arrow keys step through it.
  * @param {HTMLElement} root
  * @param {Context} context
  * @returns {() => void} ends it
@@ -95,7 +95,7 @@ class Review {
     say(this.placeInWords());
   }
 
-  /** The seat that acts next; null at the end. */
+  /** The seat that acts next, or null at the end. */
   get mover() {
     return this.deal.steps[this.at]?.[0] ?? null;
   }

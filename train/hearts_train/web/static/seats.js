@@ -1,4 +1,4 @@
-// The table at one moment: every hand, the trick, and on each legal card what it is worth.
+// The board's table at one moment: every hand, the trick, and the worth of each legal card.
 
 import {card, cardName, chips} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
@@ -7,8 +7,8 @@ import {judged} from "hearts/line.js";
 
 /**
  * @typedef {Object} Worths
- * @property {Record<string, number>} known by what the player to act can know
- * @property {Record<string, number>|null} seen all cards seen
+ * @property {Record<string, number>} known given what the acting player can know
+ * @property {Record<string, number>|null} seen with all cards open
  * @property {Record<string, number>|null} half half the interval of `known`, where it is sampled
  * @property {string[]} close cards not shown to be worse than the best
  */
@@ -20,8 +20,8 @@ import {judged} from "hearts/line.js";
  * @property {number|null} mover
  * @property {number} bottom the seat shown below
  * @property {Worths|null} worths of the mover's cards
- * @property {string|null} played what was played here
- * @property {string} ending what is written in the middle when nobody is to act
+ * @property {string|null} played the card played here
+ * @property {string} ending the text in the middle at the end
  */
 
 /** @param {Scene} scene @returns {HTMLElement} */
@@ -64,7 +64,7 @@ function held(scene, seat, name) {
   const seen = worths.seen ? signed(worths.seen[name]) : "";
   const isPlayed = name === scene.played;
   const sign = isEqual(worths) ? "" : verdict.sign;
-  const words = [cardName(name), `worth ${known}${half}`, seen && `all cards seen ${seen}`,
+  const words = [cardName(name), `worth ${known}${half}`, seen && `with all cards open ${seen}`,
     verdict.words, isPlayed && "was played"].filter(Boolean).join(", ");
   return el("div", {class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`, role: "img",
     "aria-label": words, data: {card: name}},
@@ -81,7 +81,7 @@ function isEqual(worths) {
     && cards.every((card) => judged(worths.known, card, worths.close).kind === "best");
 }
 
-/** The trick, or who took the last one, or how the deal ended. @param {Scene} scene */
+/** The trick, the last one with its taker, or the result. @param {Scene} scene */
 function middle(scene) {
   const {deal, table} = scene;
   const isFresh = table.trick.length === 0;

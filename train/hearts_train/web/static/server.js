@@ -1,7 +1,7 @@
 // Questions to the server that are no part of a table.
 
 /**
- * Returns the server's answer, or throws an error whose message is for people.
+ * Returns the server's answer, or throws an error with a message for people.
  * @param {string} path
  * @param {any} body sent as JSON
  * @param {AbortSignal} [signal] gives it up

@@ -47,18 +47,18 @@ export function onChange(listener) {
   return () => listeners.delete(listener);
 }
 
-/** Sets what the style sheet reads: `data-deck` and `data-motion` on the root. */
+/** Sets `data-deck` and `data-motion` on the root for the style sheet. */
 export function apply() {
   const data = document.documentElement.dataset;
   for (const key of ["deck", "motion"]) data[key] = values[key];
 }
 
-/** Whether things may move: neither this page nor the system is set to none. */
+/** Whether things may move, by the settings of the page and the system. */
 export function moves() {
   return values.motion !== "off" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
-/** How long a finished trick stays, and what passes between two cards, in milliseconds. */
+/** The time that a finished trick stays and the time between two cards, in milliseconds. */
 export function pauses() {
   return {calm: [1100, 350], quick: [500, 120], none: [0, 0]}[values.pace] || [1100, 350];
 }

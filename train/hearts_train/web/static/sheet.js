@@ -1,4 +1,4 @@
-// What can be looked up at a table (scores, the last trick, the rules), and how a deal ended.
+// The dialogs of a table (scores, last trick, rules) and the result of a deal.
 
 import {cardName, cardText, chip, chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
@@ -70,7 +70,7 @@ export function showRules({rules}) {
 }
 
 /**
- * What comes after the last card: the result, all hands, and ways on.
+ * The panel after the last card: the result, all hands, and the next steps.
  * @param {Table} table
  * @param {{next: () => void, leave: () => void}} calls
  */
@@ -113,7 +113,7 @@ export function result(table, {next, leave}) {
 }
 
 /**
- * What the deal teaches: one's costliest card; it comes when the server has looked.
+ * The costliest card of a seat, once the server has found it.
  * @param {string} deal @param {number} seat
  */
 function lesson(deal, seat) {
@@ -126,8 +126,8 @@ function lesson(deal, seat) {
 }
 
 /**
- * The costliest card in a sentence, with a link to it on the board.
- * @param {any} card null where nothing was given away
+ * The costliest card in a sentence, with a link to the board.
+ * @param {any} card null if nothing was given away
  * @param {string} deal @param {number} seat
  * @returns {Array<Node|string>}
  */
@@ -141,7 +141,7 @@ function costliest(card, deal, seat) {
 }
 
 /**
- * How it ended, from the seat that looks.
+ * The result in a sentence, from the viewer's seat.
  * @param {Table} table
  */
 export function verdict(table) {

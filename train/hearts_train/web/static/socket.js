@@ -1,4 +1,4 @@
-// The connection to the server, which is restored by itself; a token says who we are.
+// The connection to the server. It restores itself, and a token identifies the person.
 
 import {load, save} from "hearts/dom.js";
 
@@ -42,7 +42,7 @@ export class Connection extends EventTarget {
     setInterval(() => this.watch(), 5000);
   }
 
-  /** Connects, and tries again until that succeeds. */
+  /** Connects, and tries until it succeeds. */
   open() {
     if (this.socket) return;
     clearTimeout(this.retry);

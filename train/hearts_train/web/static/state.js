@@ -1,16 +1,16 @@
-// A table as the page knows it: the server's latest `table` message. Nothing here touches the page.
+// A table: the server's latest `table` message. Nothing here touches the page.
 
 import {cardName, suitName, suitSign} from "hearts/cards.js";
 import {counted} from "hearts/figures.js";
 
-/** A table as it stands: the fields of the message (docs/playing.md), with other names for three. */
+/** The fields of the message (docs/playing.md), three of them renamed. */
 export class Table {
   /** @param {any} message `table` of the server */
   constructor({table, undo, match_over: matchOver, ...fields}) {
     Object.assign(this, fields, {id: table, canUndo: undo, matchOver});
   }
 
-  /** What is public; a part of a seat's own view. @returns {any} */
+  /** The public facts, from the seat's own view if there is one. @returns {any} */
   get facts() {
     return this.view || this.public || {};
   }
@@ -19,7 +19,7 @@ export class Table {
     return this.seats.length;
   }
 
-  /** The seat that looks: one's own, for onlookers the first. */
+  /** The seat shown below: your own, or the first for onlookers. */
   get near() {
     return this.you ?? 0;
   }
@@ -29,12 +29,12 @@ export class Table {
     return this.view && !this.over ? this.view.legal : [];
   }
 
-  /** Whether one is to act. */
+  /** Whether it is your turn. */
   get isMyTurn() {
     return this.turn !== null && this.turn === this.you && this.legal.length > 0;
   }
 
-  /** How many cards each seat holds. @returns {number[]} */
+  /** The number of cards in each hand. @returns {number[]} */
   get cardsLeft() {
     const {cards_left: left, history = []} = this.facts;
     if (left) return left;
@@ -56,12 +56,12 @@ export class Table {
     return history.slice(Math.max(0, done - this.players), done);
   }
 
-  /** How many cards are given away in this deal; 0 without an exchange. */
+  /** The number of cards that each player passes in this deal. */
   get passCount() {
     return this.facts.direction === "hold" ? 0 : this.rules.fields.pass_count;
   }
 
-  /** Who gets the cards of a seat in the exchange. @param {number} seat */
+  /** The seat that receives a seat's cards in the exchange. @param {number} seat */
   receiver(seat) {
     /** @type {Record<string, number>} */
     const steps = {left: 1, right: -1, across: Math.floor(this.players / 2)};
@@ -69,13 +69,13 @@ export class Table {
     return (seat + step + this.players) % this.players;
   }
 
-  /** Whether all others are agents, so that a card may be taken back and hints are given. */
+  /** Whether all others are agents, so undo and hints are allowed. */
   get isAlone() {
     return this.you !== null
       && this.seats.every((seat, index) => index === this.you || seat.kind === "agent");
   }
 
-  /** Whether no card is left that could change the scores, as far as the seat can know. */
+  /** Whether no unseen card can change the scores. */
   get isDecided() {
     const {history = [], kitty = [], phase} = this.facts;
     const {card_points: points, no_trick_points: bonus} = this.rules.fields;
@@ -84,7 +84,7 @@ export class Table {
       !points[card] || seen.has(card));
   }
 
-  /** "You", or the name of a seat: "easy 2" for the second of this name. @param {number} seat */
+  /** "You", or the seat's name, such as "easy 2" for the second of this name. @param {number} seat */
   who(seat) {
     if (seat === this.you) return "You";
     const {name} = this.seats[seat];
@@ -95,7 +95,7 @@ export class Table {
   }
 
   /**
-   * A sentence about a seat: the verb in the form for "you", and for others.
+   * A sentence about a seat, with the verb for "you" or for others.
    * @param {number} seat
    * @param {string} mine
    * @param {string} theirs
@@ -106,7 +106,7 @@ export class Table {
 }
 
 /**
- * Why a card cannot be played now, as a sentence; "" if it can.
+ * Why a card cannot be played now, in a sentence, or "" if it can.
  * @param {Table} table
  * @param {string} card
  */
@@ -135,7 +135,7 @@ export function whyNot(table, card) {
 }
 
 /**
- * What is asked of oneself or awaited from others, as a sentence; "" when nothing is.
+ * Who is to do what now, in a sentence, or "".
  * @param {Table} table
  */
 export function asked(table) {
@@ -143,7 +143,7 @@ export function asked(table) {
   const {facts, view, turn} = table;
   if (!table.isMyTurn) {
     if (turn !== null && table.seats[turn].kind === "open") {
-      return "Waiting for somebody to sit down.";
+      return "Waiting for someone to sit down.";
     }
     if (turn === null || turn === table.you) return "";
     const doing = facts.phase === "pass" ? "choose cards to pass"
@@ -164,8 +164,8 @@ export function asked(table) {
 }
 
 /**
- * What has happened between a state of a table and the next one, in order; null where the second
- * does not follow at once, as after a lost connection.
+ * The events between two states of a table, in order, or null if others came in between, as after
+ * a lost connection.
  * @param {Table} before
  * @param {Table} now
  * @returns {any[]|null}

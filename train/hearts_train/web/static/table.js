@@ -1,4 +1,4 @@
-// A table: shows one state after the other that the server sends, and what happened between them.
+// A table: shows the server's states one after the other, and the events between them.
 
 import {cardText} from "hearts/cards.js";
 import {advised, showExchange, showMoon} from "hearts/choices.js";
@@ -37,14 +37,14 @@ class Room {
     this.connection = context.connection;
     /** @type {Table|null} */
     this.table = null;
-    /** States that were not shown yet. @type {Table[]} */
+    /** States that are not shown yet. @type {Table[]} */
     this.queue = [];
     this.isShowing = false;
     /** @type {(() => void)|null} */
     this.skip = null;
     this.isSent = false;
     this.isPlayingOut = false;
-    /** Events in words that were not said yet. */
+    /** Events in words that are not said yet. */
     this.words = "";
     this.saidAt = -1;
     /** The position with the result that is on the screen. @type {number|null} */
@@ -74,7 +74,7 @@ class Room {
       el("h1", {class: "unseen", text: "Table"}), this.guests, this.felt.node, this.below);
   }
 
-  /** Comes onto the page, and listens. */
+  /** Shows the table and listens. */
   begin() {
     this.root.replaceChildren(el("div", {class: "table"}, this.area));
     const {signal} = this.ends;
@@ -86,7 +86,7 @@ class Room {
     if (this.connection.status === "open") this.join();
   }
 
-  /** Leaves the page; the seat stays. */
+  /** Leaves the page. The seat stays. */
   end() {
     this.ends.abort();
     this.connection.send({type: "leave", table: this.id});
@@ -96,7 +96,7 @@ class Room {
     this.queue = [];
   }
 
-  /** Asks for the table; a person with a seat there gets it back. */
+  /** Asks for the table. A person with a seat gets it back. */
   async join() {
     try {
       await this.connection.request({type: "watch", table: this.id});
@@ -130,7 +130,7 @@ class Room {
     if (!this.isShowing) this.show();
   }
 
-  /** Shows the states that wait one after the other, at a pace that people can follow. */
+  /** Shows the waiting states one after the other, at the pace of the settings. */
   async show() {
     this.isShowing = true;
     while (this.queue.length) {
@@ -186,7 +186,7 @@ class Room {
     }
   }
 
-  /** Waits, but not once somebody acts. @param {number} ms @returns {Promise<void>} */
+  /** Waits until the time is over or someone acts. @param {number} ms @returns {Promise<void>} */
   wait(ms) {
     if (!ms || document.hidden) return Promise.resolve();
     return new Promise((resolve) => {
@@ -201,7 +201,7 @@ class Room {
   }
 
   /**
-   * What the hand is to show.
+   * The state of the hand.
    * @param {boolean} [isBusy]
    * @returns {import("hearts/hand.js").Held}
    */
@@ -222,7 +222,7 @@ class Room {
     };
   }
 
-  /** Draws all that follows from the state. */
+  /** Draws everything that follows from the state. */
   refresh() {
     const {table} = this;
     if (!table || this.isShowing) return;
@@ -269,7 +269,7 @@ class Room {
     else this.actions.replaceChildren();
   }
 
-  /** Where no card can change the scores any more, the rest plays itself once it is asked to. */
+  /** Offers to play out the rest once no card can change the scores. */
   playOut() {
     if (this.isPlayingOut) this.act([this.table.legal[0]]);
     else if (!this.actions.children.length) {
@@ -286,7 +286,7 @@ class Room {
     if (begins()) this.act([card]);
   }
 
-  /** Does something on one's turn. @param {string[]} actions */
+  /** Acts on your turn. @param {string[]} actions */
   async act(actions) {
     const table = this.table;
     if (this.isSent || !table.isMyTurn) return;
@@ -296,7 +296,7 @@ class Room {
       await this.connection.request({type: "act", table: this.id, seq: table.seq, actions});
     } catch (error) {
       this.isPlayingOut = false;
-      this.fail(error); // where it was stale, the table follows
+      this.fail(error); // if it was stale, the table follows
     }
     this.isSent = false;
     this.refresh();
@@ -332,7 +332,7 @@ class Room {
     }
   }
 
-  /** Shows which card the best player would choose, and raises it. */
+  /** Raises the card that the best player would choose. */
   async hint() {
     const {seq} = this.table;
     this.say("Looking for a good card …");
@@ -353,7 +353,7 @@ class Room {
     say(text);
   }
 
-  /** What has happened and what is asked now. @param {string} words */
+  /** Says the events and who is to act. @param {string} words */
   sayTurn(words) {
     const table = this.table;
     const isChoice = table.isMyTurn && ["pass", "moon"].includes(table.view.phase);

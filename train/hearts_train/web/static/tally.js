@@ -1,4 +1,4 @@
-// A deal beside the board: its result, what happened in sentences, and all its cards as a table.
+// A deal beside the board: its result, a summary in sentences, and a table of all cards.
 
 import {chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
@@ -7,7 +7,7 @@ import {BLUNDER, SLIP} from "hearts/line.js";
 const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
 
 /**
- * The head of a deal: who got how many points, and the deal in sentences.
+ * The head of a deal: the scores and the summary.
  * @param {any} deal @param {number} bottom the seat that comes first
  */
 export function summaryOf({names, scores, rules, tags, summary}, bottom) {
@@ -30,7 +30,7 @@ export function legend({exact}) {
 }
 
 /**
- * All cards of a deal; the place on the board is marked.
+ * The table of all cards. `show` marks the place on the board.
  * @param {any} deal @param {(at: number) => void} go
  */
 export function cardList(deal, go) {
@@ -80,8 +80,7 @@ function cardButton(action, moment, press) {
 }
 
 /**
- * What a card gave away by what its player could know, and the better cards; "" and none where it
- * was forced.
+ * The points that a card gave away and the better cards; empty if it was forced.
  * @param {any} moment
  */
 function givenAway(moment) {
