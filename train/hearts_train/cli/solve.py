@@ -146,8 +146,8 @@ def exploit(
         typer.Option(
             "--tricks",
             metavar="N",
-            help="Last tricks that endings and lbr_endings play exactly. Default: half of them, "
-            "and at most 4 if AGENT mixes its cards.",
+            help="Last tricks that endings and lbr_endings play exactly. Default: half of all "
+            "tricks, or at most 4 if AGENT mixes its cards.",
         ),
     ] = None,
     awake: Annotated[
