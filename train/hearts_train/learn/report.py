@@ -288,11 +288,11 @@ def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
     pretraining = _pretraining(config)
     if number := pretraining.get("positions"):
         is_imitation = pretraining.get("target") == "action" or pretraining.get("imitate")
-        what = "which card it takes" if is_imitation else "what every card is worth double dummy"
-        found["Pretraining"] = f"{number:,} positions that `pimc` plays: {what}"
+        what = "card that it plays" if is_imitation else "mean double-dummy value of every card"
+        found["Pretraining"] = f"{number:,} positions of `pimc`, with the {what}"
     ppo = config.get("ppo", {})
     if ppo.get("magnet_coef") and ppo["magnet"] != AVERAGE:
-        found["Teacher"] = f"`{ppo['magnet']}`, towards whose policy it was pulled"
+        found["Teacher"] = f"`{ppo['magnet']}`, as the magnet of its policy"
     return found
 
 
@@ -332,8 +332,8 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         lines.append(f"- until {phase['until']:.0%} of the budget: {who}")
     lines.append("")
     if any("self" in phase["opponents"] for phase in training.get("schedule", [])):
-        lines.append("`self` stands for this player, as it is and as it was during the training.")
-    lines += ["It played no other opponents in training.", "", "## Evaluation", ""]
+        lines.append("`self` stands for this player and its snapshots during training.")
+    lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
     exploited = training.get("exploitability")
     if exploited:
         lines += [
@@ -350,8 +350,8 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         lines += ["None yet; run `hearts evaluate`.", ""]
         return "\n".join(lines)
     lines += [
-        "Margin: the others' mean points minus the player's own, per deal, over duplicate deals "
-        "(each played with the player in every seat); the player takes its preferred action.",
+        "Margin: the opponents' mean points minus the player's own, per deal. Every duplicate deal "
+        "is played with the player in each seat. The player plays its preferred action.",
         "",
         "| opponent | margin | 95 % interval | deals | seed | trained against |",
         "|---|---|---|---|---|---|",
