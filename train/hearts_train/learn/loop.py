@@ -105,7 +105,7 @@ class Trainer:
         with contextlib.ExitStack() as stack:
             display = stack.enter_context(Display(self.learner, is_shown=is_shown))
             stack.enter_context(self._stops_on_signals(display, is_stopped))
-            display.say("starting (each new version compiles first) ...")
+            display.say("starting (the first run after an installation compiles its code) ...")
             if warning := self.learner.warm_up():
                 display.say(f"warning: {warning}")
             with _saving(run_dir):
