@@ -97,16 +97,16 @@ def test_a_state_that_lacks_an_array_is_refused(algorithm):
 
 
 # ---- VRPO ----------------------------------------------------------------------------------------
-def returns_by(made: Any, worth: Any) -> tuple[Any, Any]:
-    """Return all returns of a learner's games if the critic outputs `worth`, and the ready rows.
+def returns_by(made: Any, q_values: Any) -> tuple[Any, Any]:
+    """Return all returns of a learner's games if the critic outputs `q_values`, and the ready rows.
 
     Values are its mean under the policy that drew the cards: uniform here.
     """
     games = made.games
     some = slice(0, games.size)
     legal = games.rollout.masks[some] != 0
-    games.worth[some] = worth
-    games.rollout.values[some] = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
+    games.q_values[some] = q_values
+    games.rollout.values[some] = np.where(legal, q_values, 0.0).sum(1) / legal.sum(1)
     ready = made.estimate()
     return games.rollout.returns[: games.size].copy(), ready
 
@@ -164,10 +164,10 @@ def test_critic_removes_variance_and_keeps_the_mean():
 def test_lambda_0_bootstraps_after_one_card():
     made = played(0.0)
     games, rows = made.games, made.games.rollout
-    worth = np.random.default_rng(1).normal(size=(games.size, made.rules.num_actions))
+    q_values = np.random.default_rng(1).normal(size=(games.size, made.rules.num_actions))
     legal = rows.masks[: games.size] != 0
-    means = np.where(legal, worth, 0.0).sum(1) / legal.sum(1)
-    returns, ready = returns_by(made, worth.astype(np.float32))
+    means = np.where(legal, q_values, 0.0).sum(1) / legal.sum(1)
+    returns, ready = returns_by(made, q_values.astype(np.float32))
     for row in ready:
         after = rows.nexts[row]
         sign = 0.0 if after < 0 else 1.0 if rows.seats[after] == rows.seats[row] else -1.0

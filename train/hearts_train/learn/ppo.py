@@ -561,16 +561,16 @@ class Learner:
         the largest margin.
         """
         settings = self.config.pretraining
-        worth = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
-        legal = ~worth.isnan()
-        best = worth.nan_to_num(-torch.inf).amax(1)
+        card_values = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
+        legal = ~card_values.isnan()
+        best = card_values.nan_to_num(-torch.inf).amax(1)
         of_values = (values - best / self.rules.max_margin).square().sum()
         if settings.target == "action":
-            preferred = (worth >= best[:, None] - _TIE).int().argmax(1)
+            preferred = (card_values >= best[:, None] - _TIE).int().argmax(1)
             of_legal = logits.masked_fill(~legal, -torch.inf)
             return cross_entropy(of_legal, preferred, reduction="sum"), of_values
         count = legal.sum(1, keepdim=True)
-        goals = settings.inverse_temperature * worth.nan_to_num()
+        goals = settings.inverse_temperature * card_values.nan_to_num()
         errors = torch.where(legal, logits - goals, 0.0)
         centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
         return (centred.square().sum(1) / count[:, 0]).sum(), of_values

@@ -42,7 +42,7 @@ class VRPOGames(SelfPlayGames):
 
     Attributes:
         hands: ``(rows, (players - 1) * actions) int8``: the other seats' cards, next seat first.
-        worth: ``(rows, actions) float32``: Q.
+        q_values: ``(rows, actions) float32``: Q.
     """
 
     def __init__(self, rules: Rules, *more: Any, **settings: Any) -> None:
@@ -52,10 +52,10 @@ class VRPOGames(SelfPlayGames):
             self.chains = 1
         capacity = len(self.observations)
         self.hands = np.zeros((capacity, (rules.players - 1) * rules.num_actions), np.int8)
-        self.worth = np.zeros((capacity, rules.num_actions), np.float32)
+        self.q_values = np.zeros((capacity, rules.num_actions), np.float32)
 
     def _saved(self) -> Tensors:
-        return super()._saved() | {"hands": self.hands, "worth": self.worth}
+        return super()._saved() | {"hands": self.hands, "worth": self.q_values}
 
 
 class VRPOLearner(Learner):
@@ -77,10 +77,10 @@ class VRPOLearner(Learner):
             torch.from_numpy(array[own]) for array in (games.observations, games.hands)
         )
         outputs = self._forward(observations, hands)
-        logits, worth = (output.cpu().numpy() for output in outputs)
-        games.worth[own] = worth
-        values = np.empty(len(worth), np.float32)
-        expect(logits, worth, games.batch.legal, values)
+        logits, q_values = (output.cpu().numpy() for output in outputs)
+        games.q_values[own] = q_values
+        values = np.empty(len(q_values), np.float32)
+        expect(logits, q_values, games.batch.legal, values)
         return logits, values
 
     def estimate(self) -> Ints:
@@ -89,15 +89,15 @@ class VRPOLearner(Learner):
         Replaces their values by Q of the actions drawn, whose targets the returns are.
         """
         ppo, games = self.config.ppo, self.games
-        estimate_by_worth(games.rollout, games.worth, games.size, ppo.gamma, ppo.gae_lambda)
+        estimate_by_q(games.rollout, games.q_values, games.size, ppo.gamma, ppo.gae_lambda)
         ready = games.ready()
-        games.rollout.values[ready] = games.worth[ready, games.rollout.actions[ready]]
+        games.rollout.values[ready] = games.q_values[ready, games.rollout.actions[ready]]
         return ready
 
     def evaluate(self, batch: Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits, and Q of the actions drawn."""
-        logits, worth = self._forward(batch.observations, batch.hands)
-        return logits, worth.gather(1, batch.actions[:, None])[:, 0]
+        logits, q_values = self._forward(batch.observations, batch.hands)
+        return logits, q_values.gather(1, batch.actions[:, None])[:, 0]
 
 
 @jit
@@ -121,12 +121,12 @@ def reveal(players: int, states: Ints, hands: Bytes) -> None:
 
 
 @jit
-def expect(logits: Floats32, worth: Floats32, legal: Ints, values: Floats32) -> None:
+def expect(logits: Floats32, q_values: Floats32, legal: Ints, values: Floats32) -> None:
     """Write V: the mean of Q over legal actions, weighted by the softmax of their logits.
 
     Args:
         logits: ``(rows, actions)``.
-        worth: ``(rows, actions)``: Q.
+        q_values: ``(rows, actions)``: Q.
         legal: ``(rows,)``, bit masks over actions.
         values: ``(rows,)``, written: V.
     """
@@ -140,20 +140,20 @@ def expect(logits: Floats32, worth: Floats32, legal: Ints, values: Floats32) -> 
             j = lowest(mask)
             weight = np.exp(logits[i, j] - highest)
             total += weight
-            mean += weight * worth[i, j]
+            mean += weight * q_values[i, j]
             mask &= mask - 1
         values[i] = mean / total
 
 
 @jit
-def estimate_by_worth(
-    rollout: Rollout, worth: Floats32, size: int, gamma: float, gae_lambda: float
+def estimate_by_q(
+    rollout: Rollout, q_values: Floats32, size: int, gamma: float, gae_lambda: float
 ) -> None:
     """Write advantages and returns of the first `size` rows. Those of `PENDING` rows are unused.
 
     Args:
         rollout: the list of decisions. Its ``values`` are V.
-        worth: ``(rows, actions)``: Q.
+        q_values: ``(rows, actions)``: Q.
         size: number of rows.
         gamma: discount per decision.
         gae_lambda: lambda.
@@ -161,9 +161,9 @@ def estimate_by_worth(
     for i in range(size - 1, -1, -1):
         after, found = rollout.nexts[i], rollout.rewards[i]
         if after == PENDING:  # its reward is not known yet, so take Q
-            found = worth[i, rollout.actions[i]]
+            found = q_values[i, rollout.actions[i]]
         elif after != END:
-            surprise = rollout.returns[after] - worth[after, rollout.actions[after]]
+            surprise = rollout.returns[after] - q_values[after, rollout.actions[after]]
             follows = rollout.values[after] + gae_lambda * surprise
             found += gamma * (follows if rollout.seats[after] == rollout.seats[i] else -follows)
         rollout.returns[i] = found
