@@ -277,7 +277,7 @@ atexit.register(press, "the end")
 @pytest.mark.skipif(os.name != "posix", reason="signals of a shell")
 @quick_cases(
     "at",
-    ["typer", "hearts_train.cli.tournament", "hearts_train.cli.training", "numba", "the end"],
+    ["typer", "hearts_train.cli.solve", "hearts_train.cli.training", "numba", "the end"],
     ["hearts_train.cli.training"],
 )
 def test_ctrl_c_while_a_command_loads_or_has_ended_shows_no_traceback(at, tmp_path):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 # `main` runs the command line. Each of the others adds its commands to `app`.
-from hearts_train.cli import dataset, main, measure, play, runs, solve, tournament  # noqa: F401
+from hearts_train.cli import dataset, main, measure, play, runs, solve  # noqa: F401
 from hearts_train.cli.options import app
 
 __all__ = ["app", "main"]
