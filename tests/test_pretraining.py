@@ -257,7 +257,7 @@ def test_a_start_that_cannot_be_one_is_refused(trained):
             starting(path, **changes)
     with raises_hearts_error(ConfigError, "network.start", "no-such"):
         starting("no-such")
-    with pytest.raises(ValueError, match="not for exact"):
+    with pytest.raises(ValueError, match="not supported by exact"):
         starting(path, algorithm="exact")
 
 

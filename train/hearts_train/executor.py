@@ -127,7 +127,7 @@ def _in_order(
                 finished_at_loss = done
                 if losses == _MOST_LOSSES:
                     raise HeartsError(
-                        f"workers: {losses} processes came to an end before a task was done; if "
+                        f"workers: {losses} processes ended before a task was done; if "
                         "memory is short, use fewer workers, and in a script, call this under "
                         "if __name__ == '__main__'"
                     ) from None

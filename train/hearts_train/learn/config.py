@@ -388,7 +388,7 @@ class TrainConfig(_Section):
         if rollout > _MAX_ROLLOUT:
             raise ValueError(
                 f"ppo.num_steps: an update would have {rollout} decisions (env.num_envs * "
-                f"ppo.num_steps), of at most {_MAX_ROLLOUT}; make one of them smaller"
+                f"ppo.num_steps), more than {_MAX_ROLLOUT}; make one of them smaller"
             )
         if ppo.batch_size > rollout:
             raise ValueError(
@@ -425,7 +425,9 @@ class TrainConfig(_Section):
             if given.get(setting):
                 key, _, value = setting.partition("=")
                 what = f"{value!r} is not" if value else "not"
-                raise ValueError(f"{key}: {what} for {name}; omit it, or take algorithm: ppo")
+                raise ValueError(
+                    f"{key}: {what} supported by {name}; omit it, or take algorithm: ppo"
+                )
         if name == "maskable_ppo" and self.rollout % self.ppo.batch_size == 1:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
@@ -433,8 +435,7 @@ class TrainConfig(_Section):
             )
         if name == "exact" and any(set(phase.opponents) != {SELF} for phase in self.schedule):
             raise ValueError(
-                "schedule: exact learns from values, and plays no games against opponents; leave "
-                "them out with schedule=[{}]"
+                "schedule: exact plays no games against opponents; omit them with schedule=[{}]"
             )
 
     @property

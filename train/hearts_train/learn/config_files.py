@@ -121,7 +121,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
     key = key.strip()
     if not (key and equals) or len(key) > _MAX_KEY or not key.isprintable():
         raise ConfigError(
-            f"--set: {quoted(override)} is not a setting and its value; write key.sub=value",
+            f"--set: {quoted(override)} is not an assignment; write key.sub=value",
             value=override,
         )
     value = _parse(text, f"--set {key}")
@@ -144,7 +144,7 @@ def _index(place: Any, part: str, override: str) -> str | int:
         return int(part)
     fix = f"0 to {len(place) - 1}" if isinstance(place, list) else "the whole value"
     raise ConfigError(
-        f"--set: {quoted(override)}: {quoted(part)} is nothing in {quoted(place)}; give {fix}",
+        f"--set: {quoted(override)}: {quoted(part)} does not exist in {quoted(place)}; give {fix}",
         value=override,
     )
 

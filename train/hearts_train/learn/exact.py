@@ -74,7 +74,7 @@ class ExactLearner(Learner):
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
         if not any(bool((place.legal.sum(1) > 1).any()) for place in self._positions):
-            raise ConfigError("env.rules: these rules leave nothing to decide; give others")
+            raise ConfigError("env.rules: every card is forced under these rules; give others")
 
     def _check_memory(self) -> None:
         """Raise if the information sets and their observations do not fit into memory."""

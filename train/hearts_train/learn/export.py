@@ -93,9 +93,9 @@ def export_policy(
 def _activation(model: Any, tensors: Tensors) -> str:
     """Return the activation with which the linear layers reproduce the policy's output."""
     if model.get_vec_normalize_env() is not None:
-        raise HeartsError("model: trained on observations that VecNormalize changed; train without")
+        raise HeartsError("model: it was trained with VecNormalize; train without it")
     if not all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters()):
-        raise HeartsError("model: its weights are not finite numbers; the training diverged")
+        raise HeartsError("model: its weights are not finite, so training diverged; train it again")
     space = model.observation_space
     rng = np.random.default_rng(0)
     observations = rng.integers(0, 2, (32, *space.shape)).astype(space.dtype)

@@ -199,7 +199,7 @@ class SelfPlayGames:
             games = np.concatenate([ended, waiting])
             if not len(games):
                 return
-        raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
+        raise HeartsError("skip_forced: every card is forced under these rules; omit it")
 
     def _draw_cast(self, games: NDArray[np.int64]) -> None:
         """Draw learner and opponents of all seats in the new deals of `games`."""
@@ -247,7 +247,7 @@ class SelfPlayGames:
         """
         seed = check_array("seed", state.get("seed"), np.array(0))
         if seed < 0:
-            raise HeartsError("seed: it is not a whole number from 0; take another checkpoint")
+            raise HeartsError("seed: not a whole number from 0; take another checkpoint")
         self.begin(int(seed))
         own = self._arrays()
         given = {name: check_array(name, state.get(name), like) for name, like in own.items()}

@@ -118,7 +118,7 @@ def make_folder(folder: Path) -> bool:
         if folder.is_dir():
             return False
         raise ConfigError(
-            f"run: the folder {str(folder)!r} cannot be made ({error}); name another"
+            f"run: the folder {str(folder)!r} cannot be created ({error}); name another"
         ) from None
     return True
 
@@ -219,7 +219,7 @@ def hold_run(run_dir: Path, patience: float = 0.0) -> Iterator[None]:
             except OSError as error:
                 raise CheckpointError(
                     f"run: {str(lock)!r} cannot be written ({error.strerror}); "
-                    "use a folder that can be written to"
+                    "use a writable folder"
                 ) from None
         stack.enter_context(_renewed(lock))
         remove_leftovers(run_dir)
@@ -350,13 +350,13 @@ def load_state(path: Path) -> State:
     try:
         tensors, header = read_tensors(path)
     except CheckpointError as error:
-        raise refusal(f"is not a whole training state ({error})") from None
+        raise refusal(f"is not a complete training state ({error})") from None
     if header.get("format") != STATE_FORMAT:
         raise refusal("is not a training state")
     if header.get("version") != str(STATE_VERSION):
         raise refusal(
-            f"is of version {header.get('version')!r}, which another version of hearts-env wrote; "
-            f"this one reads {STATE_VERSION}"
+            f"has version {header.get('version')!r}, from another version of hearts-env; this one "
+            f"reads {STATE_VERSION}"
         )
     counters = _parse_counters(header.get("counters", ""))
     if header.get(DIGEST) != digest_of(tensors, header) or counters is None:
