@@ -121,7 +121,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
     key = key.strip()
     if not (key and equals) or len(key) > _MAX_KEY or not key.isprintable():
         raise ConfigError(
-            f"--set: {quoted(override)} is not an assignment; write key.sub=value",
+            f"--set: {quoted(override)} is not a setting with a value; write key.sub=value",
             value=override,
         )
     value = _parse(text, f"--set {key}")
