@@ -240,7 +240,7 @@ def card_table(analysis: Analysis) -> ResultTable:
     """Return a row per card, with margins of seat 0 and worths for the player of the card."""
     columns = ["trick", "player", "card", "worth", "given away", "worlds", "better"]
     if analysis.is_exact:
-        margin = f"{possessive(analysis.names[0])} margin"
+        margin = f"{_possessive(analysis.names[0])} margin"
         columns[3:5] = [margin, "cards open", "given away"]
     rows = []
     for m in analysis.moments:
@@ -268,12 +268,12 @@ def card_table(analysis: Analysis) -> ResultTable:
     return ResultTable(f"{analysis.game.rules.name}, card by card", columns, rows)
 
 
-def possessive(name: str) -> str:
+def _possessive(name: str) -> str:
     """Return ``your`` or, for example, ``pro's``."""
     return "your" if name == "You" else f"{name}'s"
 
 
-def subject(name: str) -> str:
+def _subject(name: str) -> str:
     """Return a name for the beginning of a sentence."""
     return name[:1].upper() + name[1:] if name.startswith("player ") else name
 
@@ -298,23 +298,23 @@ def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[s
     elif scores is not None:
         results = (f"{name} {score}" for name, score in zip(names, scores, strict=True))
         lines.append(f"Played: {', '.join(results)}.")
-    lines += ending_of(game, names, len(analysis.moments))
+    lines += _ending_of(game, names, len(analysis.moments))
     digits = 2 if analysis.is_exact else 1
     for p, name in enumerate(names):
         who = "you" if name == "You" else "it"
         given = f"{analysis.expected_loss(p):.{digits}f}"
         if not analysis.is_exact:
-            lines.append(f"{subject(name)} gave away {given} points, given what {who} could know.")
+            lines.append(f"{_subject(name)} gave away {given} points, given what {who} could know.")
             continue
         lost = f"{analysis.lost(p) or 'no'} point{'' if analysis.lost(p) == 1 else 's'}"
         lines.append(
-            f"{subject(name)} gave away {lost} with all cards open, and {given} given what {who} "
+            f"{_subject(name)} gave away {lost} with all cards open, and {given} given what {who} "
             "could know."
         )
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
         lines.append(
-            f"The costliest card was {possessive(names[worst.player])} {card_text(worst.card)} in "
+            f"The costliest card was {_possessive(names[worst.player])} {card_text(worst.card)} in "
             f"trick {worst.trick}: {' or '.join(map(card_text, worst.better[:3]))} is "
             f"{worst.expected_loss:.{digits}f} better."
         )
@@ -329,14 +329,14 @@ def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[s
 _CHOICES = {"off": "the points come off {own} own score", "others": "the other pays"}
 
 
-def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
+def _ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
     """Describe how a deal ended, unless with its last card. `cards` is the number played."""
     if game.revoker is not None:
         who = names[game.revoker]
-        return [f"{subject(who)} revoked: the deal ended there, at {possessive(who)} expense."]
+        return [f"{_subject(who)} revoked: the deal ended there, at {_possessive(who)} expense."]
     if game.shooter is not None:
         shooter = names[game.shooter]
-        shot = f"{subject(shooter)} shot the moon"
+        shot = f"{_subject(shooter)} shot the moon"
         if game.phase == "moon":
             has = "have" if shooter == "You" else "has"
             return [f"{shot} and {has} not chosen yet: the deal is not finished."]
