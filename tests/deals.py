@@ -37,7 +37,7 @@ def make_game(
 
 
 def play(game: Game, plays: str) -> Game:
-    """Plays the cards named, and returns the game; what is counted by hand holds naively too."""
+    """Play the named cards and return the game. Check it against the naive rules."""
     for card in plays.split():
         game.play(card)
     naive = naive_of(game)

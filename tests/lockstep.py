@@ -172,10 +172,10 @@ def assert_same(game: Game, naive: NaiveGame) -> None:
 
 
 def play_in_lockstep(game: Game, rng: random.Random, *, revoke: float = 0.0) -> int:
-    """Plays a game at random to its end, compared at each step; returns the number of actions.
+    """Play a game at random to its end, compare each step, and return the number of actions.
 
     Args:
-        game: a game not yet begun; played on in place.
+        game: a game not yet begun, which is played in place.
         rng: draws the actions.
         revoke: how likely the player to act is to end the deal by an illegal action, each time.
     """
@@ -196,7 +196,7 @@ def play_in_lockstep(game: Game, rng: random.Random, *, revoke: float = 0.0) -> 
 
 
 def lockstep_deals(rules: Rules, deals: int, first_seed: int) -> int:
-    """Plays that many deals, every tenth ended by a revoke sooner or later; returns the actions."""
+    """Play many deals, every tenth ended by a revoke, and return the number of actions."""
     steps = 0
     for seed in range(first_seed, first_seed + deals):
         rng = random.Random(seed)

@@ -39,7 +39,7 @@ def rank_of(card: str) -> int:
 
 
 def in_suit(cards: Iterable[str], suit: str) -> set[str]:
-    """Returns those of the cards that are of one suit."""
+    """Return the cards of one suit."""
     return {card for card in cards if suit_of(card) == suit}
 
 
@@ -50,16 +50,16 @@ def deck_order(cards: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class NaiveKnowledge:
-    """What one player may know: its own cards and everything public.
+    """Everything that one player may know: its own cards and all public facts.
 
     Attributes:
         player: The observer.
         phase: "pass", "play", "moon" or "over".
         hand: The observer's present hand.
-        history: Every card played, by everybody, in order, as (player, card).
+        history: Every card played, in order, as (player, card).
         broken: After each card of the history, whether hearts could be led freely: this is public
             (a view shows it), and tells a void from a queen played at any time.
-        first_leader: Who leads or led the first trick; None until the exchange is over.
+        first_leader: The leader of the first trick, or None until the exchange is over.
         passed: The cards the observer has chosen to pass.
         received: The cards the observer got in the exchange.
         kitty: The kitty once it is face up, else None.
@@ -85,20 +85,20 @@ class NaiveGame:
 
     Attributes:
         phase: "pass", "play", "moon" or "over".
-        player: The seat to move; None when over.
+        player: The seat to act, or None when the game is over.
         hands: The present hand of each seat, as sets.
         kitty: The cards not dealt, a set; it stays here when awarded.
         taken: The cards of the tricks each seat took, without the kitty.
         tricks_taken: How many tricks each seat took.
-        trick: The unfinished trick as (player, card); empty between tricks.
+        trick: The unfinished trick as (player, card), empty between tricks.
         history: All cards played, as (player, card).
         broken: What `hearts_broken` was after each card of the history.
-        hearts_broken: Whether hearts may be led; True from the start where nothing forbids it.
+        hearts_broken: True if hearts may be led, from the start if no rule forbids it.
         leader: Who leads the trick in progress; None in the exchange, in the end the last taker.
-        first_leader: Who leads trick 1; None in the exchange.
+        first_leader: The leader of trick 1, or None in the exchange.
         passed: The cards each seat has chosen to pass.
         received: The cards each seat got; empty sets until all are delivered together.
-        kitty_taker: Who was awarded a kitty of at least one card; None before that.
+        kitty_taker: The seat that was awarded a kitty of at least one card, or None.
         shooter: Who shot the moon, known after the last trick; None too if there is no such rule.
         moon_choice: The action chosen in phase "moon", else None.
         offender: Who made the illegal action that ended the deal, else None.
@@ -114,7 +114,7 @@ class NaiveGame:
         *,
         exchanged: bool = False,
     ) -> None:
-        """Starts from known hands; `exchanged` says that they are those after the exchange."""
+        """Start from known hands; `exchanged` if they are the hands after the exchange."""
         self.rules = rules
         self.deck = naive_deck(rules.removed)
         self.hands = [set(hand) for hand in hands]
@@ -150,7 +150,7 @@ class NaiveGame:
     # ---- what may be played -------------------------------------------------------------------
 
     def legal(self) -> list[int]:
-        """Returns the legal actions of the player to move, ascending; none when over."""
+        """Return the legal actions of the player to act in ascending order, none when over."""
         if self.phase == "moon":
             # "two extra actions, ids len(deck) and len(deck)+1".
             return [len(self.deck), len(self.deck) + 1]
@@ -216,7 +216,7 @@ class NaiveGame:
     # ---- what happens -------------------------------------------------------------------------
 
     def play(self, action: int) -> None:
-        """Passes or plays the card `action`, or makes the moon choice; ValueError if illegal."""
+        """Pass or play the card `action`, or make the moon choice; raise ValueError if illegal."""
         if action not in self.legal():
             raise ValueError(f"action {action} is not one of {self.legal()}")
         assert self.current_player is not None
@@ -332,7 +332,7 @@ class NaiveGame:
             if self.rules.moon == "choose":
                 self.phase, self.current_player = "moon", self.shooter
 
-    # ---- what it costs ------------------------------------------------------------------------
+    # ---- scores -------------------------------------------------------------------------------
 
     def _value(self, card: str) -> int:
         return int(self.rules.card_points.get(card, 0))
@@ -346,7 +346,7 @@ class NaiveGame:
         return [sum(map(self._value, self._won(seat))) for seat in range(self.rules.players)]
 
     def scores(self) -> list[int]:
-        """Returns the score of each seat; before the end as if the deal stopped now, no moon."""
+        """Return each seat's score; before the end as if the deal stopped now, without a moon."""
         if self.offender is not None:
             return self._revoked_scores()
         if self.phase == "over" and self.shooter is not None:
@@ -374,12 +374,12 @@ class NaiveGame:
 
     def _revoked_scores(self) -> list[int]:
         # "the offender is charged every penalty point still in play or taken in this deal, nobody
-        # else anything". A kitty that goes to somebody is in play, or taken; else it is dead.
+        # else anything". A kitty that goes to a player is in play or taken. Any other is dead.
         live = set(self.deck) if self.rules.kitty_to != "nobody" else set(self.deck) - self.kitty
         charge = sum(max(self._value(card), 0) for card in live)
         return [charge if seat == self.offender else 0 for seat in range(self.rules.players)]
 
-    # ---- what one player knows ----------------------------------------------------------------
+    # ---- knowledge of one player --------------------------------------------------------------
 
     def knowledge(self, player: int) -> NaiveKnowledge:
         """Returns what `player` may know."""
@@ -425,7 +425,7 @@ def naive_worlds(rules: Any, known: NaiveKnowledge) -> set[World]:
 
     Args:
         rules: The rules.
-        known: What the player knows, from `NaiveGame.knowledge`.
+        known: The knowledge of the player, from `NaiveGame.knowledge`.
 
     Returns:
         A set of tuples: the present hand of each seat and, last, the dead cards (an awarded kitty
@@ -481,18 +481,18 @@ def _splits(cards: set[str], sizes: Sequence[int]) -> Iterator[list[set[str]]]:
 def _fits(rules: Any, known: NaiveKnowledge, present: list[set[str]], dead: set[str]) -> bool:
     """Returns whether the play so far could have come from these hands."""
     if known.first_leader is None:
-        return True  # The exchange is under way: nobody has shown anything.
+        return True  # The exchange is under way: no one has shown anything.
     hands = [
         hand | {card for player, card in known.history if player == seat}
         for seat, hand in enumerate(present)
     ]
-    # What was passed lay in the receiver's hand when play began. What was received is in one's
-    # own, and says nothing about what the others hold now.
+    # Cards passed were in the receiver's hand when play began. Cards received are in the own
+    # hand, and prove nothing about the hands of others.
     if not known.passed <= hands[pass_target(rules, known.deal_number, known.player)]:
         return False
     kitty = dead | (known.kitty or set())
     game = NaiveGame(rules, hands, kitty, known.deal_number, known.dealer, exchanged=True)
-    # Whoever leads first holds the lowest card dealt (or is the eldest hand).
+    # The first leader holds the lowest card dealt (or is the eldest hand).
     if game.current_player != known.first_leader:
         return False
     for (player, card), broken in zip(known.history, known.broken, strict=True):
@@ -518,7 +518,7 @@ def naive_settle(
         pool: What earlier deals left in the pool.
 
     Returns:
-        What each player wins (negative: loses), and the pool for the next deal.
+        Each player's win (negative: a loss), and the pool for the next deal.
     """
     n, total, pool = len(points), sum(points), Fraction(pool)
     if method == "howell":
@@ -542,7 +542,7 @@ def naive_settle(
 
 
 class NaiveMatch:
-    """Deals one after another; it only keeps the account, whoever plays them.
+    """Keeps the account of deals that are played elsewhere.
 
     Attributes:
         totals: The total score of each player or, settled in chips, the chips each has.
@@ -550,11 +550,11 @@ class NaiveMatch:
         deal_number: The number of the next deal, which is also how many have been played.
         dealer: The dealer of the next deal.
         is_over: Whether the match has ended.
-        winners: The seats that share first place at the end; none before.
+        winners: The seats that share first place at the end, none before.
     """
 
     def __init__(self, rules: Any, dealer: int = 0) -> None:
-        """Starts with no points or, in chips, with `stake` for everybody."""
+        """Start with no points or, in chips, with `stake` for each player."""
         self.rules = rules
         self.in_chips: bool = rules.settlement != "points"
         # "In chips every player starts with `stake`".
@@ -569,7 +569,7 @@ class NaiveMatch:
 
     @property
     def winner(self) -> int | None:
-        """The only winner; None before the end and where first place is shared."""
+        """The only winner, or None before the end and if first place is shared."""
         return self.winners[0] if len(self.winners) == 1 else None
 
     def add_game(self, game: NaiveGame) -> None:

@@ -2,7 +2,7 @@
 
 ``reshuffled(game, player, seed)`` deals the unseen cards anew, consistently with all that play has
 shown, lets the others pass other cards in the exchange, and replays the public history from the
-deal so implied. Whatever is made for `player` from either game must be the same.
+deal so implied. Everything made for `player` from either game must be equal.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def game_of_world(
 
     Args:
         game: the game as it is.
-        player: who knows its own hand and exchange; these are kept.
+        player: the seat that knows its own hand and exchange, which are kept.
         world: the present hand of each seat and, last, the dead cards.
-        rng: draws what the others passed, which the world leaves open.
+        rng: draws the cards that the others passed, which the world leaves open.
     """
     rules, seats = game.rules, range(game.rules.players)
     hands = [set(world[seat]) | set(game.played(seat)) for seat in seats]
@@ -55,8 +55,8 @@ def game_of_world(
                 passes[seat] = rng.sample(sorted(hands[seat]), number)
             passes[player] = own
         else:
-            # Everybody may have received any of the cards it held after the exchange; only what
-            # the player gave and got itself is known.
+            # A seat may have received any cards that it held after the exchange. Only the cards
+            # that the player itself passed and received are known.
             for seat in seats:
                 receiver = (seat + step) % rules.players
                 passes[seat] = rng.sample(sorted(hands[receiver]), count)

@@ -222,7 +222,7 @@ ALSO = {
 
 
 def refusal_of(call: Callable[[], object], *also: type[Exception]) -> HeartsError | None:
-    """How a call is refused in our words, what to do among them; any other error fails the test."""
+    """Return the HeartsError of a call, which must name a fix, or None. Other errors propagate."""
     refusal = None
     try:
         call()

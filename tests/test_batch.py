@@ -281,7 +281,7 @@ def test_batch_refuses_states_of_no_play() -> None:
 
 # ---- single games out of a batch -----------------------------------------------------------------
 def choose_in_deck_order(game: Any, rng: random.Random) -> int:
-    """A legal action; the cards to pass in deck order, as a state has no order of them."""
+    """Return a legal action. Cards to pass come in deck order, which a state does not record."""
     legal = game.legal_actions()
     if game.phase == "pass":
         missing = game.rules.pass_count - len(game.passed(game.current_player))
@@ -380,7 +380,7 @@ def test_vectors_that_are_no_state_are_refused() -> None:
                     made = Game.from_state("classic", changed)
                 except DealError:
                     continue
-                # What the play does not depend on.
+                # Play does not depend on these.
                 free = (k.DEALER, k.DEAL_NUMBER, *range(k.TOTALS, k.TOTALS + 4 * k.SEAT, k.SEAT))
                 assert field in free
                 assert np.array_equal(made.vector, changed)
@@ -389,7 +389,7 @@ def test_vectors_that_are_no_state_are_refused() -> None:
 # ---- some games only -----------------------------------------------------------------------------
 @pytest.mark.parametrize("autodeal", [True, False])
 def test_selected_games_play_as_among_all(autodeal: bool) -> None:
-    """Any games are drawn for, played, seen and dealt anew, beside single games; others stay."""
+    """Selected games are played and dealt as single games are. The other games do not change."""
     n, rng = 8, np.random.default_rng(int(autodeal))
     batch, whole = (BatchGame("micro", n, seed=2, autodeal=autodeal) for _ in range(2))
     upcoming = []  # the seeds of each game's next deals, whatever the others do

@@ -48,7 +48,7 @@ def begin(env: Any) -> None:
 
 
 def play(env: Any, rng: random.Random) -> Any:
-    """A random legal action in each game, or a new episode where none is left; what one gets."""
+    """Play a random legal action, or begin a new episode; return the result."""
     if isinstance(env, BatchGame):
         return *env.step(env.random_actions()), env.done, env.seeds, env.scores()
     if hasattr(env, "aec_env"):

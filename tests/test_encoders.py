@@ -1,4 +1,4 @@
-"""Encoders: what is written can be read back, agrees with the view, and nothing is left out."""
+"""Encoders: observations can be read back, agree with the view, and omit nothing."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def suits(text: str) -> int:
 
 
 def expected_blocks(view: PlayerView) -> dict[str, int]:
-    """What the blocks promise, from the view's own words and cards."""
+    """Return the facts that the blocks promise, from the fields of the view."""
     rules, n, me = view.rules, view.rules.players, view.player
     led = view.trick[0][1][1] if view.trick else ""
     facts = {
@@ -118,7 +118,7 @@ def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
 
 
 class Hands(FlatEncoder):
-    """An encoder of a user's, who inherits from ours: it is shown views, whatever it does."""
+    """A user's subclass of a built-in encoder, which gets views only."""
 
     def write(self, view: PlayerView, out: Any) -> None:
         assert not view.vector[k.every_seat(k.HANDS, 2)][1 - view.player]
@@ -197,7 +197,7 @@ def test_what_cannot_be_observed_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_array_unfit_for_an_observation_is_refused(name: str, tmp_path: Path) -> None:
-    """Compiled code would write beside it, over whatever lies there."""
+    """Compiled code would write out of bounds."""
     if name == "flat" and not hasattr(write_one, "compile"):
         pytest.skip("only compiled code distinguishes these arrays")
     encoder, view = ENCODERS[name], Game.deal("two_player", 1).view(0)
@@ -247,7 +247,7 @@ def test_flat_shows_what_the_first_lead_proves() -> None:
 
 @pytest.mark.parametrize(("deal_number", "away"), [(0, 1), (1, 3), (2, 2)])
 def test_passed_cards_only_their_receiver_may_hold(deal_number: int, away: int) -> None:
-    """Left, right, across: until it plays them, everybody else is known not to have them."""
+    """Cards passed left, right or across are in no other hand until their receiver plays them."""
     game = Game.deal("classic", seed=8, deal_number=deal_number)
     passed = {}
     for seat in range(4):

@@ -25,7 +25,7 @@ SINGLE = [name for name in MAKERS if name != "HeartsVectorEnv"]
 
 
 def turn(env: Any) -> Any:
-    """What every agent sees and is told at a turn."""
+    """Return every agent's observation and info at a turn."""
     agents = env.possible_agents
     seen = [env.observe(agent) for agent in agents]
     parts = env.agent_selection, env.last(), seen, env.rewards, env.terminations, env.infos
@@ -44,7 +44,7 @@ def test_episode_from_mid_deal_continues_as_from_start(rules: str, reward: str) 
             first.step(rng.choice(first.game.legal_actions()))
         if first.game.is_over:
             break
-        for agent in first.possible_agents:  # what was paid in the steps before is not paid again
+        for agent in first.possible_agents:  # earlier rewards are not paid again
             first._cumulative_rewards[agent] = first.rewards[agent] = 0.0
         given, before = first.game.clone(), first.game.clone()
         second.reset(seed=9, options={"game": given})
@@ -181,7 +181,7 @@ def test_match_continues_with_number_dealer_and_totals() -> None:
 
 
 def test_known_deal_gives_number_dealer_and_totals() -> None:
-    """In a match, whose score begins anew, its cards and its dealer."""
+    """A match begins with the deal's cards and dealer, and a new score."""
     known = played_on("classic", 1, 30, deal_number=2, dealer=3, totals=[10, 20, 30, 40])
     env = hearts_v0.raw_env("classic")
     for options, table in (
@@ -204,7 +204,7 @@ def test_known_deal_gives_number_dealer_and_totals() -> None:
     assert matches.game.hand(0) == known.start().hand(0)
 
 
-# ---- what is refused -----------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 def over() -> Game:
     game = Game.deal("two_player", 1)
     while not game.is_over:

@@ -35,14 +35,14 @@ from tests.lockstep import QUICK
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 
-REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # those of every game
+REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # in every game
 KINDS = list(itertools.product(ENCODERS, ("deal", "match"), REWARDS))
 FORMATS = list(itertools.product((None, "float32", "float16"), MASKS))
 
 # PettingZoo's battery warns where a space is a Dict, though that is how it wants action masks.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 
-# Two cards of each suit: queen and ace; hearts are trump; moon_points and max_margin are 15.
+# Queen and ace of each suit. Hearts are trump, and moon_points and max_margin are 15.
 MICRO = Rules.preset("micro")
 MOON: dict[str, Any] = {"hands": [["QC", "QH", "AH"], ["QD", "QS", "AS"]], "kitty": ["AC", "AD"]}
 """Seat 0 leads QC, and takes QS, then leads QH and AH: it takes all there is."""
@@ -76,7 +76,7 @@ def arguments(i: int, game: tuple[str, int]) -> dict[str, Any]:
 
 
 def play_out(env: Any, choose: Any = None) -> dict[str, float]:
-    """Play an episode to its end through ``last`` and ``step``; what each agent was paid."""
+    """Play an episode to its end with ``last`` and ``step``; return each agent's rewards."""
     rng = random.Random(0)
     choose = choose or (lambda mask: rng.choice(np.flatnonzero(mask).tolist()))
     returns = dict.fromkeys(env.possible_agents, 0.0)
@@ -89,7 +89,7 @@ def play_out(env: Any, choose: Any = None) -> dict[str, float]:
 
 
 def play_cards(env: Any, cards: list[str]) -> list[dict[str, float]]:
-    """Play cards by name; ``rewards`` after each."""
+    """Play cards by name, and return ``rewards`` after each."""
     rewards = []
     for card in cards:
         env.step(env.unwrapped.rules.index[card])
@@ -111,10 +111,10 @@ def made(deal: dict[str, Any], rules: Rules = MICRO, **kwargs: Any) -> Any:
 # ---- the public batteries ------------------------------------------------------------------------
 @quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_battery_of_pettingzoo(game: tuple[str, int]) -> None:
-    """Every game with every encoder; over all games every episode x reward and every format."""
+    """Each game has every encoder. All games together have every episode, reward and format."""
     offset = 5 * GAMES.index(game)
     rules = Rules.preset(*game)
-    cycles = rules.hand_size + rules.pass_count + 2  # so many turns has everybody in a deal
+    cycles = rules.hand_size + rules.pass_count + 2  # turns of each player in a deal
     for i, observation in enumerate(ENCODERS):
         ways = [kind for kind in range(len(KINDS)) if KINDS[kind][0] == observation]
         kwargs = arguments(ways[(offset + i) % len(ways)], game)
@@ -134,7 +134,7 @@ BY_HAND = {
 @pytest.mark.parametrize(
     ("deal", "reward", "paid"),
     [
-        # Scores 0 and 15 of at most 15, whoever took 13 points, then 1, then 1 before.
+        # Scores 0 and 15 of at most 15, after tricks of 13, 1 and 1 points.
         ("moon", "margin", {5: [1, -1]}),
         ("moon", "trick", {1: [-13 / 15, 13 / 15], 3: [-1 / 15, 1 / 15], 5: [29 / 15, -29 / 15]}),
         ("moon", "points", {5: [0, -15]}),
@@ -150,7 +150,7 @@ BY_HAND = {
     ],
 )
 def test_rewards_by_hand(deal: str, reward: str, paid: dict[int, list[float]]) -> None:
-    """After each card, by its place in play; ``last`` hands out all of it, the loser's last too."""
+    """Rewards come after each card, and ``last`` returns all of them, the loser's last too."""
     known, rules, cards = BY_HAND[deal]
     env = hearts_v0.env(rules, reward=reward)
     env.reset(seed=0, options={"deal": known})
@@ -487,7 +487,7 @@ def test_options_give_a_deal() -> None:
     match: Any = hearts_v0.raw_env(MICRO, episode="match")
     match.reset(seed=1, options={"deal": PLAIN})
     assert match.game is match.match.game
-    # What the deal leaves open is drawn, as without it.
+    # Facts that the deal leaves open are drawn, as without it.
     assert match.game == Game(MICRO, PLAIN["hands"], dealer=Match(MICRO, 1).first_dealer)
     match.reset(seed=1, options={"deal": PLAIN, "dealer": 0})
     assert match.game == Game(MICRO, PLAIN["hands"])
@@ -562,7 +562,7 @@ def test_copies_sample_on_identically_and_apart() -> None:
 
 # ---- state ---------------------------------------------------------------------------------------
 def parts_of(rules: Rules, state: Any) -> dict[str, Any]:
-    """The blocks of a state array by name; of cards their names, of one number that number."""
+    """Return the blocks of a state array by name: the cards' names, or the number."""
     facts, start = {}, 0
     for block in state_blocks(rules):
         part = state[start : start + block.size]

@@ -33,7 +33,7 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
     rng = np.random.default_rng(seed)
 
     def choose(mask: Any) -> Any:
-        """A legal action in each row; 0 where there is none."""
+        """Return a legal action for each row, 0 if there is none."""
         return (mask * rng.random(mask.shape)).argmax(-1)
 
     if way in ("hearts_v0", "parallel"):
@@ -136,7 +136,7 @@ DOORS = ("hearts_v0", "parallel", "gymnasium", "vector", "stable-baselines3")
 def test_infos_have_the_same_keys_and_types_always(
     rules: str, players: int, episode: str, door: str
 ) -> None:
-    """No value is None or not a number; of single environments each info is a plain dictionary."""
+    """Every value is a number or an array, and infos of single environments are dictionaries."""
     cut = {"max_deals": 2} if episode == "match" else {}
     first: dict[str, Any] = {}
     for kind, info in infos_of(door, rules, players, episode=episode, **cut):
@@ -185,7 +185,7 @@ def test_infos_are_numbers_and_arrays_of_numbers(door: str, options: dict[str, A
 
 @pytest.mark.parametrize("players", [2, 3])
 def test_the_opponent_is_its_place_in_the_list(players: int) -> None:
-    """In all three environments alike; -1 where the opponents of several seats differ."""
+    """All three environments agree. The value is -1 if the opponents of several seats differ."""
     options: dict[str, Any] = {"players": players, "opponent": ["easy", "standard"]}
     rules = "hoyle" if players == 3 else "micro"
     env, envs = HeartsEnv(rules, **options), HeartsVectorEnv(30, rules, **options)
@@ -247,13 +247,13 @@ def test_info_arrays_are_own_or_read_only() -> None:
 
 @pytest.mark.parametrize("make", [hearts_v0.raw_env, hearts_v0.env])
 def test_added_info_entry_stays_until_next_action(make: Any) -> None:
-    """As with the plain dictionaries of PettingZoo's environments; a reward wrapper needs it."""
+    """PettingZoo's environments allow this, and a reward wrapper needs it."""
     env = make(rules="classic")
     env.reset(seed=3)
     added: dict[str, int] = {}
     for number in range(40):
         agent = env.agent_selection
-        for name in env.agents:  # what was added since its last action, and nothing older
+        for name in env.agents:  # entries since its last action, and nothing older
             assert env.infos[name].get("mine") == added.get(name)
         assert env.last()[-1].get("mine") == added.get(agent)
         waiting = env.agents[number % 4]
@@ -274,7 +274,7 @@ def test_info_entry_added_at_end_spoils_no_result() -> None:
     env.reset(seed=3)
     env.infos["player_0"]["array"] = array = np.zeros(2)
     twin = copy.deepcopy(env)
-    twin.infos["player_0"]["array"][:] = 1  # what a user has added is not made read-only
+    twin.infos["player_0"]["array"][:] = 1  # arrays that a user has added are writeable
     assert not array.any()
     while not env.terminations["player_0"]:
         env.step(env.game.legal_actions()[0])
@@ -412,7 +412,7 @@ def test_episode_seeds_do_not_reveal_the_next() -> None:
 
 
 def test_siphash_is_that_of_its_authors() -> None:
-    """Appendix A of the paper has 15 bytes; of eight, 0 to 7, the reference code has vectors."""
+    """Appendix A of the paper has a vector of 15 bytes, the reference code one of eight, 0 to 7."""
     key0, key1 = (np.uint64(n) for n in (0x0706050403020100, 0x0F0E0D0C0B0A0908))
     found = int(siphash(key0, key1, key0))
     assert found.to_bytes(8, "little") == bytes.fromhex("6224939a79f5f593")
@@ -454,7 +454,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize(("rules", "players"), [("two_player", 2), ("classic", 4)])
 def test_window_shows_only_the_learners_cards(rules: str, players: int, frames: list[str]) -> None:
-    """One frame a card, those of the opponents' turns among them; the seat is drawn anew."""
+    """There is one frame per card, also in the opponents' turns. The seat is drawn anew."""
     env = HeartsEnv(rules, players, render_mode="human", opponent="easy")
     seats = set()
     for seed in range(4):

@@ -1,4 +1,4 @@
-"""What other libraries ask of the environments, as far as it can be shown without them."""
+"""Requirements of other libraries, tested without them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hearts_env.envs.observations import MASKS
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("noop", [False, True])
 def test_the_unwrapped_parallel_environment_has_its_own_spaces(noop: bool, mask: str) -> None:
-    """There skrl reads them. What the game is stays in reach."""
+    """The library skrl reads them there. The game stays reachable."""
     env = hearts_v0.parallel_env("mini", noop=noop, action_mask=mask)
     observations, _ = env.reset(seed=4)
     for one in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
@@ -36,7 +36,7 @@ def test_the_unwrapped_parallel_environment_has_its_own_spaces(noop: bool, mask:
 # ---- the last mask -------------------------------------------------------------------------------
 @pytest.mark.parametrize("mask", MASKS)
 def test_under_next_step_no_mask_is_empty(mask: str) -> None:
-    """The action that is given for an episode that has ended plays nothing, whatever it is."""
+    """Any action for an episode that has ended plays nothing."""
     given: dict[str, Any] = {"rules": "micro", "action_mask": mask, "autoreset_mode": "NEXT_STEP"}
     envs, others = HeartsVectorEnv(4, **given), HeartsVectorEnv(4, **given)
     observations, infos = envs.reset(seed=1)

@@ -1,4 +1,4 @@
-"""Matches: how they continue, end and are won; the three settlements, worked out by hand."""
+"""Matches: continuation, end and winner; and the three settlements, worked out by hand."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def chips(*net: int | Fraction) -> list[Fraction]:
         ("simple", [8, 5, 0], 0, [-8, -5, 13], 0),
         # Two have none: they share the pot, 6 1/2 each.
         ("simple", [0, 13, 0], 0, [6 + HALF, -13, 6 + HALF], 0),
-        # Everybody has points: the one with 2 takes all 13, his own 2 among them: +11.
+        # All have points. The player with 2 takes all 13, including the own 2: +11.
         ("simple", [2, 4, 7], 0, [11, -4, -7], 0),
         # Two share the fewest, 3 each: 16 / 2 = 8 each, 5 more than they paid.
         ("simple", [3, 3, 4, 6], 0, [5, 5, -4, -6], 0),
-        # Two players: 7 against 6; the pot of 13 to the second, net 7.
+        # Two players, 7 against 6: the pot of 13 goes to the second, net 7.
         ("simple", [7, 6], 0, [-7, 7], 0),
         # One of three has none: the pool of 13 is his.
         ("sweepstakes", [0, 5, 8], 0, [13, -5, -8], 0),
-        # Nobody has none: 13 stay in the pool.
+        # All have points: 13 stay in the pool.
         ("sweepstakes", [1, 4, 8], 0, [-1, -4, -8], 13),
         # One has taken them all: they stay too, though two have none.
         ("sweepstakes", [0, 13, 0], 0, [0, -13, 0], 13),
         # The deal after: 13 lie there, 13 more are paid, and two of four share 26.
         ("sweepstakes", [0, 6, 0, 7], 13, [13, -6, 13, -7], 0),
-        # Nobody took anything (all the points are dead): all have none and share the pool.
+        # All points are dead: no player has any, and all share the pool.
         ("sweepstakes", [0, 0, 0], 9, [3, 3, 3], 0),
-        # Three players, T = 13: 13 - 3 * 0, 13 - 3 * 5, 13 - 3 * 8; the sum is 0.
+        # Three players, T = 13: 13 - 3 * 0, 13 - 3 * 5, 13 - 3 * 8. The sum is 0.
         ("howell", [0, 5, 8], 0, [13, -2, -11], 0),
-        # Four players, one takes all: he pays 39 and takes out nothing; each other takes out 13.
+        # Four players, one takes all, pays 39 and takes out nothing. Each other takes out 13.
         ("howell", [13, 0, 0, 0], 0, [-39, 13, 13, 13], 0),
         # A pool (which Howell's own settlement never makes) is left alone.
         ("howell", [9, 4], 7, [-5, 5], 7),
@@ -99,7 +99,7 @@ def test_a_settlement_that_is_none_is_refused(method: str, points: Any, argument
 
 
 def play_deal(match: Match, rng: random.Random, *, revoke: bool = False) -> NaiveGame:
-    """Plays the deal of a match at random to its end, or to a revoke; the naive game of it."""
+    """Play the deal of a match at random to its end or a revoke; return its naive game."""
     game, naive = match.game, naive_of(match.game)
     while naive.phase != "over":
         assert match.current_player == naive.current_player
@@ -216,7 +216,7 @@ def test_the_account_under_made_up_results(
 
 
 def board_after(text: str, *deals: list[int]) -> Scoreboard:
-    """The scoreboard of a match after deals with these results; the naive one agrees."""
+    """Return the scoreboard after deals with these results, compared with the naive one."""
     board = Scoreboard(text)
     naive = NaiveMatch(board.rules)
     for results in deals:
@@ -242,17 +242,17 @@ SWEEPSTAKES = "hoyle players=3 settlement=sweepstakes stake=20"
         # A shared lowest total plays on.
         ("party players=3", [[101, 50, 50]], [101, 50, 50], None),
         ("party players=3", [[101, 50, 50], [0, 1, 2]], [101, 51, 52], 1),
-        # All pass the limit in one deal; where one has passed it before, it ends.
+        # All pass the limit in one deal. If one has passed it before, the match ends.
         ("mini tie=lowest_shared", [[90, 80], [10, 21]], [100, 101], 0),
         *[(name, [[99, 98], [2, 5]], [101, 103], None) for name in ("two_player", "mini", "micro")],
         ("mini", [[90, 80], [10, 21], [1, 1]], [101, 102], 0),
         ("mini", [[100, 100], [1, 2]], [101, 102], 0),
-        # All are above 100 after one deal; then the lowest is shared; then it is not.
+        # All are above 100 after one deal. Then the lowest total is shared, and then it is not.
         (PLAY_OFF, [[101, 103, 103], [4, 2, 2]], [105, 105, 105], None),
         (PLAY_OFF, [[101, 103, 103], [4, 2, 2], [0, 1, 9]], [105, 106, 114], 0),
         # Bonus cards may bring all below the limit again: that is still the play-off.
         (PLAY_OFF, [[101, 102, 103], [-10, -10, -10]], [91, 92, 93], 0),
-        # 13 to the pool; then nobody has none, and seat 0 is at -4, but first place is shared.
+        # 13 go to the pool. Then all have points and seat 0 is at -4, but first place is shared.
         (SWEEPSTAKES, [[13, 0, 0], [11, 1, 1]], [-4, 19, 19], None),
         # It is no longer: 14 against 12, and the pool of 39 is divided, 13 for each.
         (SWEEPSTAKES, [[13, 0, 0], [11, 1, 1], [1, 5, 7]], [8, 27, 25], 1),
@@ -309,7 +309,7 @@ def test_last_net_is_change_of_totals() -> None:
     assert board_after("classic", [3, 4, 9, 10], [0, 26, 0, 0]).last_net == [0, 26, 0, 0]
     text = "hoyle players=3 settlement=sweepstakes max_deals=2"
     assert board_after(text, [13, 0, 0]).last_net == [-13, 0, 0]
-    # Nobody has none: the pool of 26 is left at the end, and everybody's share is 26 / 3.
+    # All have points: the pool of 26 is left at the end, and each share is 26 / 3.
     share = Fraction(26, 3)
     assert board_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
 

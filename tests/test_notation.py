@@ -58,7 +58,7 @@ def test_every_card_is_read_in_every_spelling(card: str) -> None:
 
 
 MARKS = {"U+FE0E": "\ufe0e", "U+FE0F": "\ufe0f", "none": ""}
-"""What a phone writes after a suit sign, to have it drawn as text or as a picture."""
+"""Marks that phones write after a suit sign, to draw it as text or as a picture."""
 SIGNED = {"AC": "a\u2663", "AD": "A\u2666", "AH": "A\u2665", "QC": "Q\u2663", "QS": "q\u2660"}
 
 
@@ -78,14 +78,14 @@ FROM_HANDS: dict[str, Callable[[list[str], str], Game]] = {
     "Game, lists": lambda hands, kitty: Game("micro", [h.split() for h in hands], kitty.split()),
     "world": world_of,
 }
-"""What reads hands of cards; environments pass theirs to ``Game``."""
+"""Readers of hands. Environments pass theirs to ``Game``."""
 
 FROM_TEXT: dict[str, Callable[[str], Game]] = {
     "from_text": Game.from_text,
     "parse_records": lambda text: parse_records(text)[0].game,
     "upload": lambda text: read_deal(text).game,
 }
-"""What reads a hand history; files and terminals are tested in a process."""
+"""Readers of hand histories. Files and terminals are tested in a process."""
 
 
 @pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)

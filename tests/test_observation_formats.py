@@ -28,7 +28,7 @@ def array_of(observation: Any) -> Any:
 @pytest.mark.parametrize("observation", ENCODERS)
 @pytest.mark.parametrize("dtype", [None, *DTYPES])
 def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None) -> None:
-    """Only float16 rounds; a copy in mid-game shows the same too."""
+    """Only float16 rounds. A copy in mid-game returns the same."""
     plain: Any = hearts_v0.raw_env("mini", observation=observation)
     own = plain.encoder.space(plain.rules).dtype
     if dtype == "int8" and own != np.int8:
@@ -121,7 +121,7 @@ def made(way: str, **options: Any) -> Any:
 
 
 def steps_of(way: str, env: Any, number: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Observation, infos and mask at each of `number` steps; every seventh action is illegal."""
+    """Yield observation, infos and mask of `number` steps. Every seventh action is illegal."""
     if way == "stable-baselines3":
         observation = env.reset()
         infos: Any = env.reset_infos

@@ -30,7 +30,7 @@ def masks_of(infos: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def first_legal(infos: dict[str, dict[str, Any]]) -> dict[str, int]:
-    """The first legal action of every agent; 0 for those who have none."""
+    """Return each agent's first legal action, 0 if it has none."""
     return {agent: int(mask.argmax()) for agent, mask in masks_of(infos).items()}
 
 
@@ -100,7 +100,7 @@ def test_every_agent_gets_what_it_gets_in_turns(kind: dict[str, Any]) -> None:
     assert env.step({}) == ({}, {}, {}, {}, {})
 
 
-# ---- whoever waits -------------------------------------------------------------------------------
+# ---- agents that wait ----------------------------------------------------------------------------
 @pytest.mark.parametrize("noop", [False, True])
 def test_parallel_ignores_actions_of_waiting_agents(noop: bool) -> None:
     one, two = (hearts_v0.parallel_env(noop=noop, illegal_action="raise") for _ in range(2))

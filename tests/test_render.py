@@ -1,4 +1,4 @@
-"""From games to pictures: what each viewer is shown, in every mode, in every game."""
+"""Pictures of games: the cards that each viewer sees, in every mode and game."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_last_trick_and_who_took_it() -> None:
 
 
 def test_who_passes_to_whom() -> None:
-    """Seat 2 of four passes left to seat 3, across to seat 0; an onlooker sees the direction."""
+    """Seat 2 of four passes left to seat 3, across to seat 0. An onlooker sees the direction."""
     game = Game.deal("classic", 1, deal_number=0)
     assert picture_of(game, 2).message == "player_2 passes 3 cards left, to player_3"
     across = Game.deal("classic", 1, deal_number=2)
@@ -144,7 +144,7 @@ def test_revoke_scores_show_only_with_known_kitty() -> None:
 
 
 def test_a_shared_win() -> None:
-    """Each takes one heart; the queen of spades is in the kitty."""
+    """Each takes one heart, and the queen of spades is in the kitty."""
     game = Game("micro", [["QC", "QD", "QH"], ["AD", "AS", "AH"]], ["AC", "QS"])
     for card in ("QC", "AH", "AD", "QD", "AS", "QH"):
         game.play(card)
@@ -193,7 +193,7 @@ def test_only_known_viewers() -> None:
 # ---- the environment's modes ---------------------------------------------------------------------
 @quick_cases("game", SAMPLE, SAMPLE[:1], ids=lambda g: f"{g[0]}-{g[1]}")
 def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
-    """PettingZoo's battery in all modes; the pictures of the last must be SVG."""
+    """PettingZoo's tests pass in all modes. The last mode must draw SVG."""
     episode = ("deal", "match")[SAMPLE.index(game) % 2]
 
     def make(**kwargs: Any) -> Any:

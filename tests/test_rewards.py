@@ -31,10 +31,10 @@ IN_CHIPS = [
 
 
 def test_chips_by_hand_differ_from_margins() -> None:
-    # Everybody pays his points; the second has the fewest and takes the 13.
+    # Each player pays the own points. The second has the fewest and takes the 13.
     assert chips_of(Rules.preset("hoyle"), [1, 0, 6, 6]) == [-1, 13, -6, -6]
-    # The others' mean is 4, so the first player's margin is +3; yet the deal costs him a chip.
-    # A pool that nobody wins: only the first took any.
+    # The others' mean is 4, so the first player's margin is +3, yet the deal costs a chip.
+    # A pool that no one wins: only the first has points.
     sweepstakes = Rules.preset("hoyle").replace(settlement="sweepstakes")
     assert chips_of(sweepstakes, [13, 0, 0, 0]) == [-13, 0, 0, 0]
     howell = Rules.preset("hoyle").replace(settlement="howell")
@@ -54,7 +54,7 @@ def test_compiled_chips_are_those_of_the_settlement(
         offender = game.current_player
         game.revoke()
         points = [13 if p == offender else 0 for p in range(rules.players)]
-        # In a dead kitty nobody can be charged for hearts.
+        # No one can be charged for hearts in a dead kitty.
         dead = sum(card[1] == "H" for card in game.kitty)
         points = [p and p - dead for p in points]
     else:
@@ -102,7 +102,7 @@ def test_learner_is_paid_chips_of_its_seat(text: str, episode: str) -> None:
         if episode == "deal":
             assert rewards[-1] == float(env.game.chips()[env.seat])
             assert not any(rewards[:-1])
-        else:  # all that a match pays is what the stake has become, a carried pool with it
+        else:  # the sum of rewards is the change of the stake, a carried pool included
             assert sum(rewards) == pytest.approx(info["totals"][env.seat] - env.rules.stake)
             assert np.count_nonzero(rewards) > 1
 
@@ -142,7 +142,7 @@ def test_chips_are_refused_where_rules_settle_in_points(make: Any) -> None:
 @settings(SEEDED, max_examples=60)
 @given(st.sampled_from(IN_CHIPS), st.integers(0, 2**40))
 def test_deal_chips_stay_within_documented_bounds(text: str, seed: int) -> None:
-    """With T points in all: T won or lost; under howell up to (n - 1) T lost."""
+    """With T points in all, at most T are won or lost; under howell up to (n - 1) T are lost."""
     rules = Rules.from_text(text)
     total = sum(rules.card_points.get(card, 0) for card in rules.deck)
     worst = total * (rules.players - 1 if rules.settlement == "howell" else 1)

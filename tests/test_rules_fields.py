@@ -1,4 +1,4 @@
-"""The fields of a rule set: what each refuses, and how rule sets are copied, named and read."""
+"""The fields of a rule set: their checks; and copies, names and texts of rule sets."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CLASSIC = Rules()
 
 # ---- bad values ----------------------------------------------------------------------------------
 
-# (preset, changes, what the message must have beside the field's name: the value, and the fix); of
-# other types are the odd values of test_arguments.py
+# (preset, changes, the parts of the message beside the field's name: the value and the fix).
+# test_arguments.py has values of other types.
 BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"players": True}, ["True", "2 to 7"]),
     ("classic", {"removed": ["2X"]}, ["'2X'", "QS"]),
@@ -40,7 +40,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"first_lead": "lowest_clubs"}, ["'lowest_clubs'", "mean 'lowest_club'"]),
     # A deck without clubs.
     ("classic", {"removed": CLUBS, "hand_size": 9}, ["'lowest_club'", "eldest_hand"]),
-    ("classic", {"card_points": {"QX": 1}}, ["'QX'", "rank (2..9"]),  # points for what is no card
+    ("classic", {"card_points": {"QX": 1}}, ["'QX'", "rank (2..9"]),  # not a card
     ("classic", {"card_points": {"QS": 1.5}}, ["QS", "1.5", "whole number"]),
     ("classic", {"card_points": {"QS": 10**7}}, ["QS", str(10**7), str(10**6)]),
     ("classic", {"card_points": [("QS", 13)]}, ["('QS', 13)", '{"QS": 13}']),
@@ -146,7 +146,7 @@ def test_refused_change_leaves_rules_alone() -> None:
         rules.vector[kernel.R_TRUMP] = 1
 
 
-# ---- what is accepted ----------------------------------------------------------------------------
+# ---- valid values --------------------------------------------------------------------------------
 
 
 def test_fields_document_values_and_default() -> None:
@@ -184,7 +184,7 @@ def test_values_of_other_types_mean_the_same() -> None:
 def test_points_of_removed_cards_do_not_arise() -> None:
     rules = CLASSIC.replace(removed=("QS", "2C", "3C", "4C"), hand_size=12)
     assert Game.deal(rules, seed=1).rules.vector[kernel.R_POINTS_OF :].max() == 12  # ranks
-    assert rules.max_margin == 26  # the moon; the hearts are only 13
+    assert rules.max_margin == 26  # the moon, as the hearts are only 13
 
 
 @quick_given(10, 60, rule_sets())
@@ -241,7 +241,7 @@ def test_rules_with_equal_fields_are_equal() -> None:
     assert len({Rules.preset("classic"), Rules.preset("classic"), Rules.preset("party")}) == 2
 
 
-# ---- nobody can change them ----------------------------------------------------------------------
+# ---- immutability --------------------------------------------------------------------------------
 def reachable(value: Any) -> Iterator[Any]:
     """Everything that attributes and items lead to, but for classes and functions."""
     stack, seen = [value], set()
@@ -304,7 +304,7 @@ COURT: dict[str, Any] = {"players": 2, "removed": [c for c in ALL_CARDS if c[0] 
         (Rules.preset("omnibus"), 36),
         # A moon of nothing: a revoke costs all 26 points.
         (CLASSIC.replace(moon_points=0), 26),
-        # Whoever takes the queen has shot a moon of 7; a revoke costs 13.
+        # The taker of the queen has shot a moon of 7. A revoke costs 13.
         (CLASSIC.replace(card_points={"QS": 13}, moon_points=7), 13),
         # All penalty cards dead: the player without a trick is 30 ahead.
         (Rules(players=2, hand_size=1, no_trick_points=-30), 30),
@@ -331,7 +331,7 @@ def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None
     st.integers(0, 2**40),
 )
 def test_no_margin_is_larger(rules: Rules, no_trick: int, moon_points: int, seed: int) -> None:
-    """Played by seats that take, duck or do anything; and with a revoke somewhere."""
+    """Seats take, duck or play at random, and some deals end with a revoke."""
     rules = rules.replace(no_trick_points=no_trick, moon_points=moon_points)
     rng = random.Random(seed)
     for number in range(12):

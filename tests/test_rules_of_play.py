@@ -383,7 +383,7 @@ def rows() -> list[Any]:
 
 
 def shown(game: Game, fact: str) -> str:
-    """What is true of a game, in the words of a fact about the same thing."""
+    """Return the truth about a game in the words of a stated fact."""
     seats = {"leader": game.leader, "kitty": game.kitty_taker, "shooter": game.shooter}
     lists = {"points": game.points, "scores": game.scores(), "tricks": game.tricks_taken}
     name = fact.removeprefix("no ").split()[0]
@@ -478,7 +478,7 @@ def test_moon_of_two_player_hearts_is_20() -> None:
     # Seat 1 takes two clubs, two diamonds and two spades, QS too, and then leads its hearts, of
     # which seat 0 has none.
     play(game, "2C TC AC 4C QD 2D AD 4D AS 2S QS 4S")
-    # Nobody was void yet, and no heart has been played.
+    # No one was void yet, and no heart has been played.
     assert (game.points, game.hearts_broken) == ([0, 13], False)
     play(game, "AH 6C")  # only hearts left
     assert (game.points, game.hearts_broken) == ([0, 14], True)
@@ -489,7 +489,7 @@ def test_moon_of_two_player_hearts_is_20() -> None:
 @pytest.mark.parametrize(("choice", "scores"), [(0, [-36, 0]), (1, [-10, 26])])
 def test_moon_choice(choice: int, scores: list[int]) -> None:
     game = play(make_game(MOON, moon="choose", card_points=POINTS["JACK"]), MOON_PLAYS)
-    # Six cards: the extra actions are 6 (off oneself) and 7 (to everybody else).
+    # Six cards: the extra actions are 6 (off oneself) and 7 (to all others).
     assert game.rules.num_actions == 8
     assert (game.phase, game.current_player, game.legal_actions()) == ("moon", 0, [6, 7])
     assert game.leader is None  # all tricks are over
@@ -513,7 +513,7 @@ def test_moon_choice_only_after_a_moon() -> None:
 
 @pytest.mark.parametrize(
     ("kitty_to", "charge"),
-    # 4H and 5H are 2; the kitty with 6H and QS is 14 more, unless it is dead. TD is a bonus.
+    # 4H and 5H are 2. The kitty with 6H and QS is 14 more, unless it is dead. TD is a bonus.
     [("nobody", 2)]
     + [(to, 16) for to in ("first_trick", "first_heart", "first_penalty", "last_trick")],
 )

@@ -1,4 +1,4 @@
-"""A step is one compiled call that plays and shows; here it is held to `Game`, turn by turn."""
+"""A step is one compiled call that plays and observes. It is compared with `Game` at each turn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def masked(rules: Rules, legal: list[int]) -> Any:
 
 
 def assert_turn(env: Any, game: Game) -> None:
-    """What the player to act, and by turns another, is shown: as `game` has it."""
+    """Compare the observations of the player to act and, in turn, of another with `game`."""
     rules, agent = game.rules, f"player_{game.current_player}"
     assert env.agent_selection == agent
     observation, _, termination, truncation, info = env.last()

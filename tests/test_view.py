@@ -1,4 +1,4 @@
-"""What one player may know, and what it may conclude: hidden information and possible worlds."""
+"""Hidden information and possible worlds: a player's knowledge and its conclusions."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
         assert np.array_equal(seen, other.observe(player=player, observation=encoder))
     assert view.to_text() == redrawn.to_text()
     assert view.legal_actions() == redrawn.legal_actions()
-    assert picture_of(game, player) == picture_of(other, player)  # what is drawn, in any way
+    assert picture_of(game, player) == picture_of(other, player)  # every drawing
     assert (game.phase, game.current_player, game.trick) == (
         other.phase,
         other.current_player,
@@ -168,7 +168,7 @@ def test_nobody_sees_passed_cards_before_they_are_delivered() -> None:
 
 
 def test_the_layout_says_who_may_know() -> None:
-    """The column "who may know" of the kernel's table is what a view keeps."""
+    """A view keeps the fields that the kernel's column "who may know" allows."""
     rules = Rules.preset("kitty", players=4)
     for game in positions(rules, seed=3):
         for player in range(4):
@@ -243,7 +243,7 @@ def test_only_the_mover_has_legal_actions() -> None:
 
 
 def assert_worlds_by_brute_force(game: Game, naive: NaiveGame, limit: int = 1700) -> int:
-    """Compares the worlds of every player with all assignments tried; returns their number."""
+    """Compare the worlds of every player with all assignments; return their number."""
     tried = 0
     for player in range(game.rules.players):
         known = naive.knowledge(player)
@@ -329,9 +329,9 @@ def test_first_lead_excludes_worlds_with_lower_clubs() -> None:
         cards("4C TC QC AC QD AD QS AS 2H 4H 6H 8H TH"),
     ]
     game = Game(rules, hands)
-    # Seat 0 has 2C; 15 cards unseen, two of them dead.
+    # Seat 0 has 2C. 15 cards are unseen, two of them dead.
     assert game.view(0).num_worlds == 105
-    # Seat 1 sees that seat 0 leads, who thus has 2C (the only card below 4C); of the other
+    # Seat 1 sees that seat 0 leads and so has 2C (the only card below 4C). Of the other
     # 14 unseen cards two are dead.
     assert game.view(1).num_worlds == 14 * 13 // 2
 
@@ -353,7 +353,7 @@ def test_more_than_a_million_worlds_are_refused() -> None:
 
 
 def test_a_million_worlds_are_not_refused() -> None:
-    # 7 unseen hands of 1: 6! worlds of 7 players; and just above a million of 2 players.
+    # 7 players with unseen hands of 1 card: 6! worlds. 2 players: just above a million.
     view = small(7, 1, "QA", first_lead="eldest_hand")
     assert Game.deal(view, seed=1).view(0).num_worlds == math.factorial(7)  # 7 cards, 1 dead
     big = Rules(players=2, hand_size=11, first_lead="eldest_hand", removed=deck_of("23456789"))
@@ -424,7 +424,7 @@ def test_sampled_worlds_are_uniform(name: str, number: int) -> None:
             draws = 60 * cells
             counts = Counter(view.sample_worlds(draws, seed))
             assert set(counts) <= set(view.worlds())
-            # Pearson's statistic; its cube root is nearly normal (Wilson and Hilferty, 1931).
+            # Pearson's statistic. Its cube root is nearly normal (Wilson and Hilferty, 1931).
             statistic = sum((counts[w] - 60) ** 2 / 60 for w in view.worlds())
             degrees = cells - 1
             spread = 2 / (9 * degrees)
