@@ -19,6 +19,7 @@ app = typer.Typer(
     name="hearts",
     cls=Commands,
     help="Hearts for reinforcement learning: train, evaluate and play.",
+    epilog="'hearts COMMAND --help' explains a command and its options.",
     invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
