@@ -1,4 +1,4 @@
-"""The documentation: generated parts are fresh, examples run, links lead somewhere."""
+"""The documentation: generated parts are fresh, examples run, links have targets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ README = DOCS.parent / "README.md"
 
 
 def load_script(name: str) -> ModuleType:
-    """A script of ``docs``, which is not part of a package."""
+    """Import a script of ``docs``, which is not part of a package."""
     if str(DOCS) not in sys.path:
         sys.path.append(str(DOCS))  # they import each other
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
@@ -49,11 +49,11 @@ tables = load_script("tables")
 figures = load_script("figures")
 PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in parts.pages()]
 QUICK = ("start.md", "worlds.md", "rules.md", "notation.md", "tutorials/game.md")
-"""Pages that run in a second each; the others are slow tests."""
+"""Pages that run in about a second each. The others are slow tests."""
 
 
 def blocks_of(page: Path) -> list[str]:
-    """The Python blocks of a page that are run."""
+    """Return the Python blocks of a page that are run."""
     text = page.read_text(encoding="utf-8")
     return [code for flags, code in parts.BLOCK.findall(text) if "no-run" not in flags]
 
@@ -63,7 +63,7 @@ def blocks_of(page: Path) -> list[str]:
 def test_generated_parts_are_fresh(page):
     text = page.read_text(encoding="utf-8")
     assert tables.render(text, str(page), run=False) == text, "run make docs-tables"
-    # Strengths come from files of results; a page says them only in generated parts.
+    # Strengths come from files of results and appear only in generated parts.
     written = re.sub(r"<!-- generated.*?<!-- end -->|^```.*?^```", "", text, flags=re.S | re.M)
     assert not re.findall(r"[+-]\d+\.\d+ ± \d", written)
 
@@ -76,7 +76,7 @@ def test_generated_parts_are_fresh(page):
         if (name := os.path.relpath(page, DOCS)) and blocks_of(page)
     ],
 )
-def test_what_a_page_shows_is_what_its_blocks_do(page, request):
+def test_outputs_of_page_are_fresh(page, request):
     text = page.read_text(encoding="utf-8")
 
     def run():
@@ -86,15 +86,15 @@ def test_what_a_page_shows_is_what_its_blocks_do(page, request):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_comparison_that_a_page_shows_is_asserted(page):
-    # What is printed is pinned as it comes: a wrong answer too. An assertion cannot be wrong.
+def test_printed_comparisons_are_asserted(page):
+    # Printed output is pinned even if it is wrong. An assertion is not.
     for code in blocks_of(page):
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
                 assert not any(isinstance(given, ast.Compare) for given in node.args), code
 
 
-def test_maskable_ppo_of_training_page_matches_its_config():
+def test_maskable_ppo_on_training_page_matches_config():
     config = load_config("maskable")
     ppo = config.ppo
     wanted = {
@@ -117,13 +117,13 @@ def test_maskable_ppo_of_training_page_matches_its_config():
 
 
 @pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
-def test_page_writes_my_agent_before_commands_use_it(page):
+def test_page_writes_my_agent_before_using_it(page):
     code = re.findall(r"^```.*?^```", page.read_text(encoding="utf-8"), re.S | re.M)
     before, used, _ = "".join(code).partition("my_agent.py:MyAgent")
     assert not used or '"--new", "my_agent"' in before or "agents --new my_agent" in before
 
 
-def test_time_of_the_demo_is_the_same_everywhere():
+def test_time_of_demo_is_same_everywhere():
     files = ["README.md", "Makefile", "docs/start.md", "docs/training.md", "configs/demo.yaml"]
     files += ["train/hearts_train/cli/runs.py"]
     for name in files:
@@ -141,7 +141,7 @@ def test_code_block_has_its_language(page):
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
     headings = re.findall(r"^#+ (.+)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -159,7 +159,7 @@ def test_links_lead_somewhere(page):
             assert not anchor or anchor in anchors(target), link
 
 
-def test_pages_that_the_sources_name_are_there():
+def test_pages_named_in_sources_exist():
     for path in pages.sources():
         if path.suffix in (".py", ".yaml", ".js"):
             for page, anchor in re.findall(r"docs/([\w/]+\.md)(?:#([\w-]+))?", path.read_text()):
@@ -172,11 +172,11 @@ COMMAND = re.compile(
     r"(?<![\w/-])(hearts|python -m bench) ([a-z]+)(( +(?!hearts )[^\s`#|;&\x22]+)*)"
 )
 OTHERS = {"--fast", "--flag", "--head", "--help", "--version"}
-"""Options that packages name of programs that are not theirs, and one of every command."""
+"""Options of other programs that packages name, and ``--help``."""
 
 
 def options_of(app) -> dict[str, set[str]]:
-    """By command."""
+    """Return the options of an application by command."""
     commands = typer.main.get_command(app).commands
     return {
         name: {option for one in command.params for option in one.opts} | {"--help"}
@@ -184,14 +184,12 @@ def options_of(app) -> dict[str, set[str]]:
     }
 
 
-def test_options_that_pages_messages_and_results_name_are_there():
+def test_options_named_anywhere_exist():
     known = {"hearts": options_of(app), "python -m bench": options_of(bench)}
     every = set().union(*known["hearts"].values(), OTHERS)
     files = [*pages.sources(), *DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
     for path in files:
         if path.suffix not in (".py", ".md", ".js"):
-            continue
-        if path.name == "console.py":  # it lists names of before
             continue
         text = path.read_text(encoding="utf-8")
         for program, command, words, _ in COMMAND.findall(text):
@@ -212,7 +210,7 @@ RULES_PAGE = (DOCS / "rules.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize(
     "line", re.findall(r"```console\n(.*?)```", RULES_PAGE, re.S)[0].splitlines()
 )
-def test_commands_of_the_rules_page_are_understood(line):
+def test_commands_on_rules_page_run(line):
     words = shlex.split(line.removeprefix("hearts "))
     more = ["--deals", "2"] if words[0] == "evaluate" else []
     result = CliRunner().invoke(app, [*words, *more])
@@ -231,14 +229,14 @@ def test_rules_page_has_every_preset(part):
 
 
 # ---- generated parts -----------------------------------------------------------------------------
-def test_stale_part_is_written_anew():
+def test_stale_part_is_rewritten():
     page = "<!-- generated: attackers -->\nstale\n<!-- end -->\n"
     assert "stale" not in tables.render(page)
 
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    """A folder for files of results, instead of the docs' own."""
+    """Return a function that writes files of results to an empty folder."""
     monkeypatch.setattr(parts, "DOCS", tmp_path)
     (tmp_path / "results" / "leaderboard").mkdir(parents=True)
 
@@ -250,14 +248,14 @@ def results(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def entry(tmp_path_factory):
-    """A result of all deals of `micro` test, as JSON."""
+    """Return a result of all deals of `micro` test, as JSON."""
     path = tmp_path_factory.mktemp("entry") / "standard.json"
     words = "benchmark standard --track micro --split test --declare authors=A --json"
     assert CliRunner().invoke(app, [*words.split(), str(path)]).exit_code == 0
     return json.loads(path.read_bytes())
 
 
-def test_the_leaderboard_has_margin_attackers_and_class_of_each_entry(entry, results):
+def test_leaderboard_shows_margin_attacker_and_decisions(entry, results):
     results("leaderboard/standard", entry)
     results("leaderboard/weights", [1, 2])  # an agent's own file
     row = parts.leaderboard("micro").splitlines()[-1]
@@ -275,7 +273,7 @@ def test_the_leaderboard_has_margin_attackers_and_class_of_each_entry(entry, res
     assert row.startswith(f"| 1 | `standard-v1` | ≈ {parts.interval(entry['result'])} |  |")
 
 
-def test_what_attackers_take_is_that_of_the_same_agent_and_game(entry, results):
+def test_leaderboard_uses_attacks_on_same_agent_and_game(entry, results):
     result = entry["result"] | {"exploitability": None}
     agent = {name: result["agent"][name] for name in ("kind", "options", "digest")}
     gains = [{"attacker": "ab"[m], "margin": m, "ci95": [m, m + 2]} for m in (0, 1)]
@@ -300,7 +298,7 @@ def test_what_attackers_take_is_that_of_the_same_agent_and_game(entry, results):
     ],
     ids=str,
 )
-def test_an_entry_that_is_not_whole_is_refused(entry, results, change, word):
+def test_incomplete_entry_is_refused(entry, results, change, word):
     changed = dict(change)
     declared = changed.pop("entry", entry["entry"])
     result = entry["result"] | changed
@@ -323,11 +321,11 @@ def test_an_entry_that_is_not_whole_is_refused(entry, results, change, word):
         (10**9, "10^9"),
     ],
 )
-def test_training_decisions_are_rounded_up_to_a_power_of_ten(decisions, told):
+def test_training_decisions_round_up_to_powers_of_ten(decisions, told):
     assert parts.trained_class(decisions) == told
 
 
-def test_place_is_a_range_where_the_interval_of_a_difference_includes_zero():
+def test_place_is_a_range_if_difference_includes_zero():
     # The second is behind the first by exactly 1 in each deal, though margins vary by 6.
     # The third is behind the first by 1 ± 1.13. The last is behind all by 20.
     deals, noise = np.array([-9.0, -3.0, 3.0, 9.0]), np.array([1.0, -1.0, -1.0, 1.0])
@@ -338,7 +336,7 @@ def test_place_is_a_range_where_the_interval_of_a_difference_includes_zero():
 
 # ---- figures -------------------------------------------------------------------------------------
 def recorded(tree, rules=""):
-    """Every champion that a record of results names, with its rules and digest."""
+    """Yield every champion in a record of results, with its rules and digest."""
     if isinstance(tree, dict):
         rules = tree["rules"] if isinstance(tree.get("rules"), str) else rules
         if str(tree.get("spec")).startswith("champion"):
@@ -348,7 +346,7 @@ def recorded(tree, rules=""):
             yield from recorded(part, rules)
 
 
-def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package():
+def test_champion_results_match_the_shipped_networks():
     found = {}
     for path in sorted((DOCS / "results").rglob("*.json")):
         for key in recorded(json.loads(path.read_text(encoding="utf-8"))):
@@ -361,7 +359,7 @@ def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package(
         assert participant.digest == digest, f"{name}: measured of another {spec}; measure it again"
 
 
-def test_a_figure_is_measured_by_the_commands_that_its_file_names(tmp_path, monkeypatch, capsys):
+def test_figure_is_measured_by_commands_in_its_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(figures, "RESULTS", tmp_path)
     monkeypatch.setattr(figures, "WORK", tmp_path / "work")
     assert figures.main(["x"]) == 2

@@ -24,7 +24,7 @@ DOCS = site.DOCS
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 
 
-def test_every_page_is_in_the_side_bar_once() -> None:
+def test_side_bar_has_every_page_once() -> None:
     found = site.sections((DOCS / "index.md").read_text(encoding="utf-8"))
     rows = [page for rows in found.values() for _, page in rows]
     written = {page.relative_to(DOCS).as_posix() for page in parts.pages()} - {"index.md"}
@@ -36,7 +36,7 @@ def test_every_page_is_in_the_side_bar_once() -> None:
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_a_tutorial_makes_a_notebook_whose_code_can_be_read(page: Path) -> None:
+def test_notebook_of_tutorial_has_valid_code(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     code = [cell for cell in site.notebook_of(text)["cells"] if cell["cell_type"] == "code"]
     assert len(code) >= len(re.findall(r"^```python$", text, re.MULTILINE)) > 2
@@ -46,7 +46,7 @@ def test_a_tutorial_makes_a_notebook_whose_code_can_be_read(page: Path) -> None:
 
 
 # ---- the reference -------------------------------------------------------------------------------
-def test_the_reference_holds_what_the_packages_export_and_what_the_pages_import() -> None:
+def test_reference_has_every_exported_and_imported_name() -> None:
     made = site.api_pages()
     text = "".join(made.values())
     assert made.keys() == {"api", *(f"api/{package}" for package in site.PACKAGES)}
@@ -65,7 +65,7 @@ def test_the_reference_holds_what_the_packages_export_and_what_the_pages_import(
     assert len(documented) == len(set(documented))
 
 
-def test_every_command_with_every_option_is_in_the_reference() -> None:
+def test_reference_has_every_option_of_every_command() -> None:
     parts_of = {}
     for part in site.commands().split(".. program:: ")[1:]:
         path, _, text = part.partition("\n\n")
