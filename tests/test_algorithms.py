@@ -51,7 +51,7 @@ def assert_same(made: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "vrpo"])
-def test_warming_up_leaves_no_trace(algorithm):
+def test_warm_up_has_no_side_effects(algorithm):
     settings = SMALL | {"schedule": [{"opponents": {"self": 1, "easy": 1, "random": 1}}]}
     made, cold = learner(algorithm, **settings), learner(algorithm, **settings)
     made.warm_up()
@@ -61,7 +61,7 @@ def test_warming_up_leaves_no_trace(algorithm):
     assert_same(made, cold)
 
 
-def test_an_update_logs_rates_and_figures():
+def test_update_logs_rates_and_figures():
     made = learner("ppo", **SMALL)
     for _ in range(4):
         row = made.update()
@@ -70,7 +70,7 @@ def test_an_update_logs_rates_and_figures():
     assert all(row[name] != 0.0 for name in logged - {"clip_fraction", "magnet_kl"})
 
 
-def test_past_snapshots_play_the_policy_of_their_time():
+def test_earlier_snapshots_keep_their_policy():
     settings = {"self_play": {"latest_share": 0.5, "keep": 1, "keep_every": 1}}
     made = learner("ppo", **SMALL | settings)
     made.update()
@@ -84,7 +84,7 @@ def test_past_snapshots_play_the_policy_of_their_time():
 
 
 @quick_cases("algorithm", ["ppo", "vrpo", "exact", "maskable_ppo"], ["ppo"])
-def test_a_state_that_lacks_an_array_is_refused(algorithm):
+def test_state_without_an_array_raises(algorithm):
     settings = SMALL | {"exact": {"minibatches": 1}}
     made = learner(algorithm, **settings)
     made.update()
@@ -174,7 +174,7 @@ def test_lambda_0_bootstraps_after_one_card():
         assert returns[row] == pytest.approx(rows.rewards[row] + sign * means[after], abs=1e-5)
 
 
-def test_the_critic_sees_the_hands_of_the_others():
+def test_critic_sees_the_other_hands():
     made = learner("vrpo", env=RECIPE["env"] | {"rules": "party players=4 hand_size=3"})
     games, actions = made.games, made.rules.num_actions
     states = games.batch.states.copy()

@@ -20,7 +20,7 @@ from hearts_train.learn.ppo import Learner
 from tests.refusals import raises_hearts_error
 
 
-def test_empty_recipe_is_a_whole_one(tmp_path):
+def test_empty_config_is_complete(tmp_path):
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing differs\n")
     config = load_config(empty)
@@ -45,7 +45,7 @@ def test_shipped_configs_load_and_omit_defaults(name):
     compare(stated, defaults, "")
 
 
-def test_overrides_are_yaml_and_go_into_lists():
+def test_overrides_are_yaml_and_index_lists():
     config = load_config(
         None,
         [
@@ -96,7 +96,7 @@ def test_overrides_are_yaml_and_go_into_lists():
         pytest.param(f"name={'x' * 5000}/", ["name", "xxx..."], id="long value"),
     ],
 )
-def test_mistakes_are_named_with_the_mend(override, words):
+def test_config_mistakes_name_key_value_and_fix(override, words):
     with pytest.raises(ConfigError) as caught:
         load_config(None, [override])
     message = str(caught.value)
@@ -107,7 +107,7 @@ def test_mistakes_are_named_with_the_mend(override, words):
     assert isinstance(caught.value, HeartsError)
 
 
-def test_unknown_recipe_names_the_nearest():
+def test_unknown_config_suggests_the_nearest_name():
     with raises_hearts_error(ConfigError, "config", value="demmo", hint="demo"):
         load_config("demmo")
 
@@ -128,7 +128,7 @@ def test_unknown_recipe_names_the_nearest():
         ("{[1]: 2}\n", ["key"]),
     ],
 )
-def test_files_that_are_no_recipes(tmp_path, text, words):
+def test_files_without_a_config_raise(tmp_path, text, words):
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -168,7 +168,7 @@ def test_nested_yaml_aliases_are_refused_at_once(tmp_path):
         ("'1e6'", "1e6"),
     ],
 )
-def test_plain_values_are_those_of_yaml_1_2(tmp_path, text, value):
+def test_plain_values_follow_yaml_1_2(tmp_path, text, value):
     path = tmp_path / "one.yaml"
     path.write_text(f"seed: {text}\n")
     (found,) = read_tree(path)[0].values()
@@ -176,7 +176,7 @@ def test_plain_values_are_those_of_yaml_1_2(tmp_path, text, value):
 
 
 @pytest.mark.parametrize("name", ["1e6", "08", "5.", "null", "true", "off", "2026-11-26"])
-def test_a_written_config_is_read_back_unchanged(tmp_path, name):
+def test_written_config_reads_back_unchanged(tmp_path, name):
     config = make_config({"name": name, "evaluation": {"opponents": [name, "007", ".inf", ""]}})
     path = tmp_path / "config.yaml"
     path.write_text(config.to_yaml())
@@ -212,7 +212,7 @@ POSITIONS = {"pretraining": {"positions": 100}}
         ("exact", {"schedule": [{"opponents": {"self": 1, "easy": 1}}]}, "schedule"),
     ],
 )
-def test_settings_that_do_not_go_together_are_refused(algorithm, changes, names):
+def test_conflicting_settings_raise(algorithm, changes, names):
     changes = {"threads": 1, "algorithm": algorithm} | changes
     with raises_hearts_error(ConfigError, "config", *names.split()):
         make_config(changes)
@@ -242,7 +242,7 @@ def test_compile_auto_is_decided_before_the_run(
     assert config.decided().compile is False
 
 
-def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
+def test_updates_larger_than_memory_raise(monkeypatch):
     for field, env, steps in (
         ("config env.num_envs", {"num_envs": 10**11}, 1),
         ("config ppo.num_steps", {"num_envs": 64}, 10**12),

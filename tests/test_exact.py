@@ -86,7 +86,7 @@ def drawn(learner):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("descent", "least"), [(0.0, 0.03), (0.5, 0.03), (1.0, 0.2)])
-def test_a_network_comes_near_the_equilibrium(descent, least):
+def test_exact_learning_approaches_equilibrium(descent, least):
     learner = make_learner(recipe({"descent": descent}))
     first = drawn(learner)
     logged = [learner.update() for _ in range(60)]
@@ -185,7 +185,7 @@ def test_logged_value_is_that_before_the_update():
 
 
 @quick_cases("descent", [0.0, 59 / 60, 1.0], [59 / 60])
-def test_it_is_resumed_to_the_bit(descent):
+def test_exact_run_resumes_to_the_bit(descent):
     """In either stage, and after both."""
     given = recipe({"descent": descent})
     whole, stopped = make_learner(given), make_learner(given)
@@ -199,7 +199,7 @@ def test_it_is_resumed_to_the_bit(descent):
         np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
 
 
-def test_games_that_cannot_be_listed_are_refused(monkeypatch):
+def test_large_or_trivial_games_raise(monkeypatch):
     for rules, words in (("two_player", "max_memory GB"), ("classic", "rules")):
         with raises_hearts_error(HeartsError, *words.split()):
             make_learner(recipe(env={"rules": rules}))

@@ -58,7 +58,7 @@ def run_here(name, monkeypatch, *arguments):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HERE)
-def test_an_example_learns_from_both_seats(name, monkeypatch, tmp_path, capsys, request):
+def test_example_learns_from_both_seats(name, monkeypatch, tmp_path, capsys, request):
     if find_spec(HERE[name]) is None:
         pytest.skip(f"no {HERE[name]} here")
 
@@ -113,7 +113,7 @@ def example(tmp_path, monkeypatch):
     return write
 
 
-def test_one_that_fails_does_not_stop_the_others(example, tmp_path, monkeypatch, capsys):
+def test_failing_example_does_not_stop_the_others(example, tmp_path, monkeypatch, capsys):
     write = f"import json, sys; json.dump({REPORT}, open(sys.argv[-1], 'w'))"
     example("a_bad", "raise ValueError")
     example("b_slow", "import time; time.sleep(36000)")

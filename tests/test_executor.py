@@ -24,7 +24,7 @@ from tests.waiting import is_running, timeless, wait_until
 SQUARES = [number**2 for number in range(12)]
 
 
-def test_results_come_in_the_order_of_the_tasks(tmp_path):
+def test_results_follow_the_order_of_tasks(tmp_path):
     found = list(spread(Work(tmp_path, {0: "wait"}), range(12), workers=2))
     assert [square for square, _ in found] == SQUARES
     assert len({process for _, process in found} - {os.getpid()}) == 2
@@ -56,7 +56,7 @@ def test_task_error_is_raised_at_its_turn(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_no_more_is_done_than_is_asked_for(tmp_path, workers):
+def test_few_tasks_run_ahead_of_results(tmp_path, workers):
     work = Work(tmp_path)
     found = spread(work, range(10**9), workers=workers)
     assert next(found)[0] == 0
@@ -66,12 +66,12 @@ def test_no_more_is_done_than_is_asked_for(tmp_path, workers):
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "two", 1025])
-def test_numbers_of_workers_that_are_none(workers):
+def test_invalid_numbers_of_workers_raise(workers):
     with raises_hearts_error(HeartsError, "workers", 1, "1,024"):
         spread(abs, [1], workers=workers)
 
 
-def test_backends_and_work_that_cannot_be_are_refused(monkeypatch):
+def test_invalid_backend_or_work_raises(monkeypatch):
     with raises_hearts_error(HeartsError, "backend", value="dask"):
         evaluate("easy", "standard", deals=2, backend="dask")
     with raises_hearts_error(HeartsError, "workers"):
@@ -159,7 +159,7 @@ def sent(contest):
     return pickle.loads(pickle.dumps(contest))
 
 
-def test_an_agent_changed_meanwhile_is_refused(tmp_path):
+def test_agent_changed_meanwhile_raises(tmp_path):
     file = tmp_path / "mine.py"
     text = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
     file.write_text(text)

@@ -92,7 +92,7 @@ def test_unsupported_model_is_refused_with_a_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [MaskablePPO, DQN])
-def test_a_callback_logs_how_exploitable_the_model_is(algorithm):
+def test_callback_logs_exploitability(algorithm):
     is_drawn = algorithm is MaskablePPO
     steps = {"n_steps": 4} if is_drawn else {"learning_starts": 10_000}
     model = algorithm("MlpPolicy", envs(), batch_size=16, seed=0, device="cpu", **steps)

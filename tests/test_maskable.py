@@ -60,7 +60,7 @@ def settings_of(model: MaskablePPO) -> dict[str, Any]:
     }
 
 
-def test_every_setting_of_ppo_arrives_in_the_update():
+def test_every_ppo_setting_reaches_the_library():
     ours = {"kl_coef", "magnet", "magnet_coef", "magnet_coef_end"}  # of our own trainer alone
     assert PPO.keys() == PPOConfig.model_fields.keys() - ours
     defaults = PPOConfig()
@@ -97,7 +97,7 @@ def test_environment_gets_every_game_setting():
 
 
 # ---- opponents -----------------------------------------------------------------------------------
-def test_kept_snapshots_are_the_player_as_it_was():
+def test_kept_snapshots_equal_the_earlier_player():
     trainer = Trainer(
         smoke(
             "schedule=[{opponents: {self: 1}}]",
@@ -203,7 +203,7 @@ def policy_of_size(inputs: int, actions: int, **sizes: list[int]) -> HeartsPolic
     return HeartsPolicy(box, numbers, lambda _: 1e-3, **policy_kwargs(NetworkConfig(**sizes)))
 
 
-def test_draws_follow_the_policy():
+def test_drawn_actions_follow_the_policy():
     policy = policy_of_size(3, 4, trunk=[], policy=[], value=[])
     bias = torch.tensor([0.0, 1.0, 2.0, 5.0])
     policy.action_net.load_state_dict({"weight": torch.zeros(4, 3), "bias": bias})

@@ -109,7 +109,7 @@ def test_own_network_trains_and_evaluates_by_name(code, tmp_path, monkeypatch, q
     assert refused.stderr.count("\n") == 1
 
 
-def test_own_code_is_resumed_to_the_bit(code, tmp_path, monkeypatch, quick):
+def test_own_network_resumes_to_the_bit(code, tmp_path, monkeypatch, quick):
     whole = train(recipe(code), tmp_path / "whole", progress=False).run_dir
     on_update(monkeypatch, stop, 2)
     folder = train(recipe(code), tmp_path / "run", progress=False).run_dir
@@ -117,7 +117,7 @@ def test_own_code_is_resumed_to_the_bit(code, tmp_path, monkeypatch, quick):
     assert_same_history(folder, whole)
 
 
-def test_an_own_network_learns_from_every_decision(code):
+def test_own_network_learns_from_every_decision(code):
     learner = make_learner(recipe(code, ppo={"num_steps": 4, "batch_size": 16, "magnet_coef": 0.1}))
     before = {name: weights.clone() for name, weights in learner.network.named_parameters()}
     for _ in range(3):
@@ -127,7 +127,7 @@ def test_an_own_network_learns_from_every_decision(code):
         assert not torch.equal(before[name], weights), name
 
 
-def test_own_code_is_refused_without_permission(code, monkeypatch):
+def test_own_code_without_permission_raises(code, monkeypatch):
     monkeypatch.delenv(TRUST)
     with raises_hearts_error(HeartsError, "env.observation", "--allow-code"):
         make_learner(recipe(code))
@@ -156,7 +156,7 @@ def test_invalid_network_or_encoder_code_is_refused(code, setting, name, words):
 
 
 @pytest.mark.parametrize("algorithm", ["vrpo", "exact", "maskable_ppo"])
-def test_an_own_network_is_for_ppo_alone(code, algorithm):
+def test_own_network_requires_ppo(code, algorithm):
     with raises_hearts_error(ConfigError, "config", "network.module", algorithm):
         recipe(code, algorithm=algorithm, ema_decay=0.0)
     with raises_hearts_error(ConfigError, "config", "network.start"):

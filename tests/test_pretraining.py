@@ -46,7 +46,7 @@ def vector(network):
 
 
 @pytest.mark.parametrize("preset", ["micro", "two_player"])
-def test_the_teacher_says_what_pimc_thinks(preset):
+def test_teacher_values_equal_those_of_pimc(preset):
     rules = Rules.make(preset)
     batch, pimc = BatchGame(rules, 6, 4, autodeal=False), make_agent("pimc")
     memory = working_memory(TranspositionTable(rules).vector)
@@ -61,7 +61,7 @@ def test_the_teacher_says_what_pimc_thinks(preset):
 
 
 @pytest.mark.parametrize("name", ["flat", "ranked", "text", "history"])
-def test_packed_observations_are_unpacked_unchanged(name):
+def test_packed_observations_unpack_unchanged(name):
     encoder = make_encoder(name)
     column, space = Column.of(encoder, MICRO), encoder.space(MICRO)
     given = np.stack([space.sample() for _ in range(9)])
@@ -89,7 +89,7 @@ def test_positions_have_choices_and_follow_the_seed():
 
 
 @pytest.mark.slow
-def test_each_pass_takes_every_position_once():
+def test_each_pass_visits_every_position_once():
     course = Pretraining(recipe().pretraining, MICRO, FLAT, seed=0)
     assert course.size == 7 * 20
     passes = [[course.rows(20 * number + i) for i in range(20)] for number in (0, 1, 0)]
@@ -123,7 +123,7 @@ def test_pretrained_run_resumes_to_the_bit():
 
 
 @pytest.mark.slow
-def test_imitation_teaches_the_card_that_pimc_plays():
+def test_imitation_learns_the_card_of_pimc():
     given = {"positions": 2000, "passes": 40, "batch_size": 100, "target": "action"}
     learner = make_learner(recipe(pretraining=given))
     course = learner.pretraining
@@ -142,7 +142,7 @@ def test_imitation_teaches_the_card_that_pimc_plays():
     assert (played == make_agent("pimc").act_batch(views)).mean() > 0.9
 
 
-def test_the_player_is_the_average_of_the_weights():
+def test_player_is_the_average_of_the_weights():
     learner = make_learner(recipe(pretraining={}, ema_decay=0.75))
     before = vector(learner.network)
     assert torch.equal(vector(learner.average.network), before)
@@ -155,7 +155,7 @@ def test_the_player_is_the_average_of_the_weights():
     assert not np.array_equal(learner.tensors()[name], last.tensors()[name])
 
 
-def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypatch):
+def test_budget_minutes_exclude_pretraining(tmp_path, clock, quick, monkeypatch):
     """Pretraining that takes longer than the budget is done whole, and play has all of it."""
     evaluation = {"times": 2, "opponents": ["easy"], "deals": 10}
     config = recipe(budget={"minutes": 1.0}, evaluation=evaluation)
@@ -195,7 +195,7 @@ def test_unseen_match_totals_do_not_affect_play(encoder):
 
 
 @pytest.mark.slow
-def test_a_trained_player_can_be_the_magnet(tmp_path):
+def test_trained_player_can_be_the_magnet(tmp_path):
     """It is imitated: from a policy far from it to one near it, by nothing but the pull."""
     teacher = make_learner(recipe(ema_decay=0.0))
     for _ in range(4):
@@ -244,7 +244,7 @@ def test_start_player_first_fits_only_its_values(trained, ema_decay):
     )
 
 
-def test_a_start_that_cannot_be_one_is_refused(trained):
+def test_unfitting_start_player_raises(trained):
     path, _ = trained
     for changes in (
         {"network": {"trunk": [24], "start": path}},
@@ -270,7 +270,7 @@ def test_a_start_that_cannot_be_one_is_refused(trained):
         ("mini", "champion", ["champion"]),
     ],
 )
-def test_a_magnet_that_cannot_be_one_is_refused(rules, magnet, words):
+def test_unfitting_magnet_raises(rules, magnet, words):
     ppo = {"magnet_coef": 1.0, "batch_size": 64, "magnet": magnet}
     with raises_hearts_error(ConfigError, "ppo.magnet", *words):
         make_learner(recipe(pretraining={}, env={"rules": rules, "num_envs": 16}, ppo=ppo))
@@ -299,6 +299,6 @@ def test_signal_while_gathering_positions_stops_the_run(tmp_path, monkeypatch, c
     assert train(resume=tmp_path / "run").is_finished
 
 
-def test_games_that_the_teacher_cannot_play_are_refused():
+def test_rules_that_pimc_cannot_play_raise():
     with raises_hearts_error(HeartsError, "rules"):
         make_learner(recipe(env={"rules": "classic", "num_envs": 16}))

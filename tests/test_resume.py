@@ -138,7 +138,7 @@ def test_resuming_with_changed_games_deals_new_ones(tmp_path, quick):
     assert train(more, resume=folder, progress=False).is_finished
 
 
-def test_a_run_stores_whether_its_loss_is_compiled(whole):
+def test_run_config_stores_the_compile_decision(whole):
     assert recipe().compile == "auto"
     assert load_config(whole / runs.CONFIG_NAME).compile is False
 
@@ -171,7 +171,7 @@ def kept(folder: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_players_of_a_lost_future_are_not_kept(whole, tmp_path, monkeypatch, quick):
+def test_players_later_than_the_state_are_removed(whole, tmp_path, monkeypatch, quick):
     folder = tmp_path / "run"
     with monkeypatch.context() as patched:
         on_update(patched, die, 8)
@@ -207,7 +207,7 @@ def test_best_player_ignores_lost_checkpoints(whole, tmp_path, quick):
     assert kept(folder)[-1] == 720
 
 
-def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
+def test_final_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
     def evaluated(run_dir: Path, **_: Any) -> Any:
         with raises_hearts_error(CheckpointError, "run"), runs.hold_run(run_dir):
             pass
@@ -221,7 +221,7 @@ def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
 
 # ---- one trainer a folder ------------------------------------------------------------------------
 @pytest.mark.slow
-def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
+def test_second_trainer_in_a_folder_is_refused(whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     before = {path: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
     with held(folder / runs.LOCK_NAME, "test"):
@@ -257,7 +257,7 @@ def test_start_killed_before_first_save_restarts(whole, tmp_path, monkeypatch, q
     assert_same_history(folder, whole)
 
 
-def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch):
+def test_start_failing_while_compiling_leaves_nothing(tmp_path, monkeypatch):
     made = []
 
     def look(*_: Any) -> None:
@@ -340,7 +340,7 @@ def test_signal_while_compiling_waits_for_the_save(tmp_path, monkeypatch, quick)
 
 
 @pytest.mark.slow
-def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
+def test_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
     def stop_twice(_: Learner) -> None:
         stop()
         stop(number=signal.SIGTERM)

@@ -197,7 +197,7 @@ def scalars(folder: Path) -> list[tuple[int, str, float]]:
     ]
 
 
-def test_tensorboard_reads_what_the_log_has(tmp_path):
+def test_tensorboard_files_match_the_log(tmp_path):
     metrics = log.Metrics(tmp_path, runs.Counters())
     row = {"updates": 1, "decisions_per_second": 2.5, "seconds": 1.0, "phase": None, "is": True}
     metrics.write("update", 40, row)
@@ -249,7 +249,7 @@ def test_unwritable_tensorboard_file_warns_once(tmp_path, monkeypatch, capfd, wh
 
 @pytest.mark.parametrize("name", [runs.CONFIG_NAME, runs.STATE_NAME])
 @pytest.mark.parametrize("way", ["cut", "folder", "dead link"])
-def test_damaged_file_of_a_run_is_refused(whole, tmp_path, name, way):
+def test_damaged_run_file_is_refused(whole, tmp_path, name, way):
     folder = shutil.copytree(whole, tmp_path / "run")
     content = (folder / name).read_bytes()
     (folder / name).unlink()
@@ -274,7 +274,7 @@ ODD_LINES = [
 ]  # fmt: skip
 
 
-def test_odd_lines_in_a_log_are_left_out(whole, tmp_path, quick):
+def test_invalid_log_lines_are_skipped(whole, tmp_path, quick):
     folder = shutil.copytree(whole, tmp_path / "run")
     log = (folder / runs.METRICS_NAME).read_bytes()
     lines = log.splitlines(keepends=True)
@@ -298,7 +298,7 @@ for field, value in [
 
 
 @pytest.mark.parametrize("header", HEADERS)
-def test_counters_that_are_no_counters_are_refused(tmp_path, header):
+def test_invalid_counters_are_refused(tmp_path, header):
     own = {"format": runs.STATE_FORMAT, "version": str(runs.STATE_VERSION), "games": ""}
     write_tensors(tmp_path / "state", {"a": np.zeros(3)}, own | header)
     with raises_hearts_error(CheckpointError, "resume"):
@@ -337,7 +337,7 @@ def test_unfitting_state_with_valid_digest_is_refused(whole, tmp_path):
             pytest.fail(name)
 
 
-def test_what_cannot_be_resumed(whole, tmp_path):
+def test_resuming_an_unusable_folder_raises(whole, tmp_path):
     with raises_hearts_error(CheckpointError, "resume"):
         train(resume=tmp_path / "missing", progress=False)
     with raises_hearts_error(CheckpointError, "resume", runs.CONFIG_NAME):
@@ -375,7 +375,7 @@ def content_of(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", [runs.STATE_NAME, runs.CHECKPOINT_NAME])
-def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
+def test_flipped_bits_are_detected(whole, tmp_path, name):
     """Flip some hundred bits: the file is refused, or its content is unchanged."""
     content = (whole / name).read_bytes()
     path = tmp_path / name

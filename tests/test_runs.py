@@ -101,7 +101,7 @@ def test_curve_without_evaluations_is_the_finite_value_loss(tmp_path):
     assert empty.values.shape == (0, 3)
 
 
-def test_long_curves_are_thinned_to_their_end(tmp_path):
+def test_long_curves_are_thinned_including_the_end(tmp_path):
     updates = [update(n * 1000, value_loss=float(n)) for n in range(1001)]
     (curve,) = curves_of(read_run(make(tmp_path / "a", *updates)))
     assert len(curve.rows) == len(curve.values) == 400
@@ -109,13 +109,13 @@ def test_long_curves_are_thinned_to_their_end(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [(), (update(1000, value_loss=0.5),), (evaluation(0, 1.0),)])
-def test_curve_of_a_run_is_drawn(tmp_path, rows):
+def test_draw_curves_writes_a_picture(tmp_path, rows):
     curves = curves_of(read_run(make(tmp_path / "a", *rows)))
     draw_curves(tmp_path / "curve.png", curves, "a $title$")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_list_as_a_table_and_as_json(four):
+def test_runs_command_prints_table_and_json(four):
     result = hearts("runs", four)
     assert result.exit_code == 0, result.output
     line = next(line for line in result.output.splitlines() if "demo-1" in line)
@@ -143,7 +143,7 @@ def test_exploitability_older_than_the_margins_is_hidden(tmp_path):
     assert "4.330" not in hearts("runs", tmp_path).output
 
 
-def test_a_run_that_cannot_be_read_is_reported(four, capsys):
+def test_find_runs_reports_unreadable_runs(four, capsys):
     (four / "demo-0" / "config.yaml").write_text("name: [")
     runs, faults = find_runs([four])
     assert len(runs) == 3
@@ -159,7 +159,7 @@ def test_a_run_that_cannot_be_read_is_reported(four, capsys):
         (["runs"], "run: "),
     ],
 )
-def test_mistakes_are_reported_in_one_line(four, words, reported, monkeypatch):
+def test_runs_command_reports_mistakes_in_one_line(four, words, reported, monkeypatch):
     monkeypatch.chdir(four)
     (four / "demo-0" / "empty").mkdir()
     result = hearts(*(word.format(four) for word in words))

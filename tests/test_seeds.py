@@ -77,7 +77,7 @@ def test_seeds_match_single_runs_and_train_once(alone, tmp_path, plain, monkeypa
     assert train_here(tmp_path).to_json() == result.to_json()
 
 
-def test_stopped_seeds_continue_by_the_same_call(alone, tmp_path, plain, monkeypatch):
+def test_stopped_seeds_resume_by_the_same_call(alone, tmp_path, plain, monkeypatch):
     with monkeypatch.context() as patched:
         on_update(patched, stop, 2)
         result = train_here(tmp_path)
@@ -118,7 +118,7 @@ def test_failing_seed_lets_the_others_finish(tmp_path, plain, monkeypatch):
     assert runs.final_evaluation(tmp_path / "seed-5")
 
 
-def test_seeds_of_other_settings_are_refused(tmp_path, plain):
+def test_seeds_with_changed_settings_raise(tmp_path, plain):
     train_here(tmp_path, seeds=[3])
     before = (tmp_path / "seed-3" / runs.CONFIG_NAME).read_bytes()
     with raises_hearts_error(ConfigError, "ppo.ent_coef", "seed-3", value=0.5):
@@ -129,7 +129,7 @@ def test_seeds_of_other_settings_are_refused(tmp_path, plain):
     assert not (tmp_path / "seed-5").exists()
 
 
-def test_a_config_that_cannot_be_used_leaves_nothing(tmp_path, plain):
+def test_invalid_config_leaves_no_folder(tmp_path, plain):
     with raises_hearts_error(ConfigError, "evaluation.opponents"):
         train_here(tmp_path / "new", "evaluation.opponents=[equilibrium]", "env.rules=classic")
     assert list(tmp_path.iterdir()) == []
@@ -200,7 +200,7 @@ def test_mistakes_name_option_value_and_fix(words, argument, value, tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
+def test_missing_ray_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     words = ["train", "smoke", "--seeds", "0-1", "--backend", "ray"]
@@ -208,7 +208,7 @@ def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("seeds", [[], [0, 0], [-1], [0.5], ["a"], [True], 5, "0-4", range(1001)])
-def test_seeds_that_are_none_are_refused(seeds):
+def test_check_seeds_with_invalid_seeds_raises(seeds):
     with raises_hearts_error(ConfigError, "seeds"):
         check_seeds(seeds)
 
@@ -243,7 +243,7 @@ def test_remote_lock_without_renewal_becomes_free(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
-def test_a_held_lock_is_renewed_and_waited_for(tmp_path, monkeypatch):
+def test_held_lock_is_renewed_and_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "_RENEWED_EVERY", 0.001)
     lock = tmp_path / runs.LOCK_NAME
     with runs.hold_run(tmp_path):
@@ -384,7 +384,7 @@ def test_ray_resumes_runs_of_a_lost_machine(long_alone, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_machine_without_the_folder_is_named(tmp_path):
+def test_machine_without_the_folder_is_named(tmp_path):
     group = SeedRuns(recipe(), Path("runs/demo"), None, is_shown=False, place=str(tmp_path / "x"))
     number, error = group(0)
     assert number == 0

@@ -67,7 +67,7 @@ def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sp.R
 # ---- advantages ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("players", [2, 4])
 @pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 1.0), (0.9, 1.0), (1.0, 0.5), (0.8, 0.3)])
-def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda):
+def test_advantages_of_each_seat_equal_closed_form(players, gamma, gae_lambda):
     """Seats decide in turn, with constant values and rewards, so advantages are geometric sums."""
     decisions = 5
     n = players * decisions
@@ -149,7 +149,7 @@ def test_loss_gradients_equal_the_hand_derivation(by_value, has_magnet, by_ratio
     np.testing.assert_allclose(found, figures / n, rtol=1e-6, atol=1e-9)
 
 
-def test_draws_follow_the_policy_over_what_is_legal():
+def test_drawn_actions_follow_the_policy():
     n = 20_000
     logits = np.tile(np.array([0.0, 1.0, 2.0, 5.0], np.float32), (n, 1))
     random = np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
@@ -284,7 +284,7 @@ def test_pending_decisions_wait_and_others_train_once():
 
 
 @quick_cases("preset", PRESETS, ["two_player", "omnibus"])
-def test_every_preset_is_learnt(preset):
+def test_every_preset_trains(preset):
     players = f"env.players={max(Rules.make(preset).players, 2)}"
     reward = "chips" if Rules.make(preset).settlement != "points" else "margin"
     made = learner(f"env.rules={preset}", players, f"env.reward={reward}", "threads=2")
@@ -315,7 +315,7 @@ def test_custom_loss_trains_and_resumes(tmp_path, quick):
 
 
 # ---- settings ------------------------------------------------------------------------------------
-def test_every_setting_of_the_update_arrives():
+def test_every_ppo_setting_reaches_the_update():
     made = learner(
         "ppo.clip_range=0.17",
         "ppo.clip_range_vf=0.23",
@@ -358,7 +358,7 @@ def test_epochs_visit_every_row_in_new_order():
     assert list(made._minibatches(batch.take(rows[:0]))) == []
 
 
-def test_a_small_target_kl_ends_an_update_early():
+def test_small_target_kl_ends_an_update_early():
     counts = []
     for bound in ("null", "1e-9"):
         made = learner("ppo.num_epochs=8", "ppo.learning_rate=0.05", f"ppo.target_kl={bound}")
@@ -369,14 +369,14 @@ def test_a_small_target_kl_ends_an_update_early():
     assert counts == [8, 1]
 
 
-def test_gradients_are_cut_to_their_greatest_norm():
+def test_gradients_are_clipped_to_max_grad_norm():
     made = learner("ppo.max_grad_norm=0.25")
     made._step(3.0 * made.learnt.weights.sum(), made.learning_rate)
     gradient = made.learnt.weights.grad
     assert gradient.norm().item() == pytest.approx(0.25, rel=1e-4)
 
 
-def test_threads_add_up_the_gradient_of_a_minibatch():
+def test_threads_sum_the_gradient_of_a_minibatch():
     """Each thread takes a share of the rows. A single row is not shared. Bits are reproducible."""
     found = {}
     for threads in (1, 2, 3, 3):
@@ -444,7 +444,7 @@ def test_compiled_loss_agrees_and_resumes_to_the_bit():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_a_device_that_is_not_there_is_reported():
+def test_missing_device_raises():
     with raises_hearts_error(ConfigError, "device"):
         learner("device=cuda")
     assert learner("device=auto").device.type == "cpu"
@@ -463,7 +463,7 @@ def test_precision_follows_the_processor(monkeypatch):
             assert find_precision("bfloat16", cpu) == torch.bfloat16
 
 
-def test_rules_that_leave_nothing_to_decide_are_refused():
+def test_rules_without_decisions_raise():
     with raises_hearts_error(HeartsError, "skip_forced"):
         learner("env.rules=micro hand_size=1")
 

@@ -55,7 +55,7 @@ def test_record_replaces_a_longer_truncated_line(file):
     assert entries(file) == [*ENTRIES, {"short": 1}]
 
 
-def test_a_damaged_line_is_left_out_and_listed(file):
+def test_damaged_line_is_skipped_and_listed(file):
     lines = file.read_bytes().splitlines(keepends=True)
     lines[2] = lines[2].replace(b"1.5", b"2.5")
     file.write_bytes(b"".join(lines))
@@ -65,7 +65,7 @@ def test_a_damaged_line_is_left_out_and_listed(file):
 
 
 @pytest.mark.parametrize("value", [{}, {"a": [1, None, "\n", "ä", {"b": 0.1}]}, {"x": 2**70}])
-def test_sealing_is_undone_and_shows_any_change(value):
+def test_unsealed_inverts_sealed_and_detects_changes(value):
     line = sealed(value)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -77,7 +77,7 @@ def test_sealing_is_undone_and_shows_any_change(value):
 
 
 @pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"entry":1}'])
-def test_what_is_no_line_has_no_entry(line):
+def test_unsealed_returns_none_for_invalid_lines(line):
     assert unsealed(line) is None
 
 
@@ -102,20 +102,20 @@ def test_file_of_another_version_is_refused(file, field, value):
 @pytest.mark.parametrize(
     "data", [b"", b"{}\n", b"text", b"\xff\xfe\n", json.dumps(SETTINGS).encode()]
 )
-def test_a_file_of_something_else_is_refused(tmp_path, data):
+def test_file_of_another_kind_raises(tmp_path, data):
     (tmp_path / "file").write_bytes(data)
     with raises_hearts_error(HeartsError, "resume", "file"):
         Store.open(tmp_path / "file", KIND)
 
 
-def test_another_version_of_the_package_is_refused(file):
+def test_file_of_another_package_version_raises(file):
     first, _, rest = file.read_bytes().partition(b"\n")
     file.write_bytes(sealed({**unsealed(first), "package": "0.0"}) + rest)
     with raises_hearts_error(CheckpointError, "resume", "0.0"):
         Store.open(file, KIND)
 
 
-def test_what_is_there_is_not_begun_anew(file):
+def test_create_never_overwrites(file):
     before = file.read_bytes()
     with pytest.raises(FileExistsError):
         Store.create(file, KIND, SETTINGS)
@@ -123,7 +123,7 @@ def test_what_is_there_is_not_begun_anew(file):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whatever_call_fails_the_whole_lines_stay(tmp_path, kind):
+def test_failing_calls_keep_the_whole_lines(tmp_path, kind):
     number = 0
     while True:
         number += 1
@@ -155,7 +155,7 @@ def test_whatever_call_fails_the_whole_lines_stay(tmp_path, kind):
         assert entries(path) == ENTRIES
 
 
-def test_work_is_saved_and_resumed_under_a_lock(tmp_path):
+def test_saving_and_resuming_hold_a_lock(tmp_path):
     path = tmp_path / "results.jsonl"
     with saving(path, None, KIND, SETTINGS) as store:
         store.append(ENTRIES[0])
@@ -180,7 +180,7 @@ def test_work_is_saved_and_resumed_under_a_lock(tmp_path):
         ({"more": 1}, "more"),
     ],
 )
-def test_work_of_other_settings_is_refused(file, change, word):
+def test_resuming_with_other_settings_raises(file, change, word):
     with (
         raises_hearts_error(HeartsError, "resume", word),
         saving(None, file, KIND, SETTINGS | change),
@@ -191,7 +191,7 @@ def test_work_of_other_settings_is_refused(file, change, word):
 
 
 @pytest.mark.parametrize("name", ["save", "resume"])
-def test_files_that_cannot_be_are_refused(file, tmp_path, name):
+def test_impossible_files_raise(file, tmp_path, name):
     with raises_hearts_error(HeartsError, "save"), saving(file, file, KIND, SETTINGS):
         pass
     if name == "save":

@@ -28,7 +28,7 @@ def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [row for row in runs.read_metrics(folder) if row["kind"] == kind]
 
 
-def test_run_folder(tmp_path, capsys):
+def test_run_folder_has_all_files(tmp_path, capsys):
     config = smoke()
     run = train(config, tmp_path / "smoke")
     lines = [line for line in capsys.readouterr().err.splitlines() if "M decisions" in line]
@@ -115,14 +115,14 @@ def test_opponent_seeds_do_not_reveal_the_deals(monkeypatch):
         ("env.seat=7", "seat"),
     ],
 )
-def test_mistakes_leave_nothing_behind(tmp_path, override, error):
+def test_train_mistakes_leave_no_files(tmp_path, override, error):
     with raises_hearts_error(HeartsError, *error.split()):
         train(smoke(override), tmp_path / "run", progress=False)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_evaluations_change_nothing(tmp_path):
+def test_evaluations_do_not_change_training(tmp_path):
     short = ["budget.decisions=1500", "schedule.0.opponents.self=1"]
     one = train(smoke(*short, "evaluation.times=0"), tmp_path / "a", progress=False)
     two = train(smoke(*short, "evaluation.times=5"), tmp_path / "b", progress=False)
