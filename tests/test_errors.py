@@ -84,7 +84,7 @@ def test_the_parts_survive_a_process(again, value):
     assert (error.argument, error.kind) == ("agent", "late")
 
 
-def test_a_value_that_cannot_be_sent_arrives_as_text():
+def test_values_that_cannot_be_pickled_arrive_as_text():
     error = pickle.loads(pickle.dumps(HeartsError("policy: wrong", value=lambda view: view)))
     assert "lambda" in error.value
 
@@ -127,7 +127,7 @@ def template(node: ast.expr) -> str:
     return "{}"
 
 
-def test_every_message_names_its_argument_and_says_what_to_do():
+def test_every_message_names_its_argument_and_fix():
     found = list(messages())
     assert len(found) > 500
     odd = [

@@ -24,7 +24,7 @@ def micro(hands: str, kitty: str) -> Game:
 # ---- cards --------------------------------------------------------------------------------------
 
 
-def test_action_i_is_the_ith_card_of_the_deck() -> None:
+def test_action_i_is_card_i_of_the_deck() -> None:
     deck = Rules.preset("two_player").deck
     assert (len(deck), deck[0], deck[19]) == (28, "2C", "QS")
     assert [card[1] for card in deck[21:]] == ["H"] * 7
@@ -124,7 +124,7 @@ def test_exchange_seat_0_chooses_first_whoever_deals() -> None:
         assert order == [0, 0, 1, 1, 2, 2]
 
 
-def test_exchange_a_chosen_card_is_not_legal_again_and_stays_until_all_are_delivered() -> None:
+def test_exchange_keeps_chosen_cards_illegal_until_delivery() -> None:
     game = make_game(THREE, pass_count=2, pass_rotation=("left",))
     play(game, "3C")
     assert legal(game) == "2C 4C"
@@ -138,7 +138,7 @@ def test_exchange_a_chosen_card_is_not_legal_again_and_stays_until_all_are_deliv
     assert game.received(2) == ("5D", "7D")
 
 
-def test_exchange_any_order_of_choosing_is_the_same_exchange() -> None:
+def test_exchange_ignores_the_order_of_choosing() -> None:
     rules: dict[str, Any] = {"pass_count": 2, "pass_rotation": ("left",)}
     one = play(make_game(THREE, **rules), "2C 3C 5D 6D 8S 9S")
     two = play(make_game(THREE, **rules), "3C 2C 6D 5D 9S 8S")
@@ -181,9 +181,7 @@ def test_exchange_directions(direction: str, players: int, step: int) -> None:
         (101, "right"),
     ],
 )
-def test_exchange_rotation_is_the_deal_number_modulo_its_length(
-    deal_number: int, direction: str
-) -> None:
+def test_exchange_rotation_follows_the_deal_number(deal_number: int, direction: str) -> None:
     game = Game.deal("classic", seed=3, deal_number=deal_number)
     assert game.direction == direction
     assert game.phase == ("play" if direction == "hold" else "pass")
@@ -196,7 +194,7 @@ def test_exchange_of_whole_hands() -> None:
     assert (hand(game, 0), hand(game, 1), game.current_player) == ("4C 5H", "2C 3H", 1)
 
 
-def test_exchange_the_lowest_club_leads_where_it_lies_afterwards() -> None:
+def test_exchange_moves_the_first_lead_with_the_club() -> None:
     game = make_game(THREE, pass_count=1, pass_rotation=("right",))
     assert game.view(0).leader is None
     play(game, "2C 5D 8S")  # 2C goes from seat 0 to seat 2
@@ -430,7 +428,7 @@ def differing_deals(deals: int, seed: int) -> dict[str, int]:
     return found
 
 
-def test_only_spades_left_read_literally_is_only_hearts_in_practice() -> None:
+def test_only_spades_left_read_literally_means_only_hearts() -> None:
     found = differing_deals(200, seed=2)
     assert found["only_hearts"] == 0
     assert 5 < found["spades_or_hearts"] < 40  # about a tenth
@@ -518,9 +516,7 @@ def test_moon_choice_only_after_a_moon() -> None:
     + [(to, 16) for to in ("first_trick", "first_heart", "first_penalty", "last_trick")],
 )
 @pytest.mark.parametrize("plays", ["", "2C", "2C 3C 5H"])
-def test_revoke_charges_every_penalty_point_in_play_or_taken(
-    kitty_to: str, charge: int, plays: str
-) -> None:
+def test_revoke_charges_all_penalty_points_in_play(kitty_to: str, charge: int, plays: str) -> None:
     game = make_game(
         "2C TD 4H / 3C 9D 5H",
         kitty="6H QS",
@@ -538,7 +534,7 @@ def test_revoke_charges_every_penalty_point_in_play_or_taken(
     )
 
 
-def test_revoke_in_the_exchange_and_at_a_moon_choice() -> None:
+def test_revoke_in_exchange_and_at_moon_choice() -> None:
     game = Game.deal("classic", seed=1, deal_number=0)
     game.revoke()
     assert game.scores() == [26, 0, 0, 0]

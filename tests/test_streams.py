@@ -103,7 +103,7 @@ class Closed(io.StringIO):
 @pytest.mark.parametrize(
     "words", [["evaluate", "standard", "--opponents", "easy"], ["tournament", "easy", "standard"]]
 )
-def test_results_come_out_when_the_terminal_has_been_closed(words, monkeypatch, capsys):
+def test_results_are_written_after_the_terminal_closes(words, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Closed())
     monkeypatch.setenv("TERM", "xterm")
     with pytest.raises(SystemExit) as ended:
@@ -112,7 +112,7 @@ def test_results_come_out_when_the_terminal_has_been_closed(words, monkeypatch, 
     assert len(json.loads(capsys.readouterr().out)) >= 1
 
 
-def test_every_letter_the_messages_use_has_a_plain_one(monkeypatch):
+def test_every_letter_of_messages_has_a_plain_form(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
     prepare_streams()
