@@ -317,7 +317,7 @@ def strengths(*names: str) -> str:
     """Return margins of one agent over another, each from a file of results."""
     form = "| `{agent}` | `{opponent}` | {interval(row)} | {deals:,} |"
     source = f"{','.join(names)}.commands.results"
-    return rows(source, "| player | against | margin | duplicate deals |", form)
+    return rows(source, "| agent | opponent | points per deal | duplicate deals |", form)
 
 
 @part
