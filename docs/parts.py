@@ -395,7 +395,7 @@ def leaderboard(track: str) -> str:
         cells = [place, f"`{result['agent']['name']}`", margin, taken if repeats else ""]
         cells += [format_ms(statistics.fmean(times)), trained_class(result["decisions"]), by]
         rows.append([*cells, entry.get("compute", "")])
-    head = ["place", "agent", "margin over the field", "best attacker wins", "ms per card"]
+    head = ["place", "agent", "margin over the field", "lost to the best attacker", "ms per card"]
     return table([*head, "training decisions", "authors", "compute"], rows)
 
 
