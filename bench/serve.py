@@ -264,7 +264,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         **measure(given.games, given.seconds),
     }
     print(json.dumps(facts, indent=1))
-    harness.write(given.out, facts, command="python bench/serve.py --out docs/results/serve.json")
+    command = f"python bench/serve.py --seconds {given.seconds:g} --out docs/results/serve.json"
+    harness.write(given.out, facts, command=command)
 
 
 if __name__ == "__main__":
