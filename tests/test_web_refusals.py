@@ -219,8 +219,8 @@ def test_bucket_has_room_again_after_a_moment():
 def test_requests_to_the_interface_are_limited(tmp_path):
     limits = Limits(burst=10, rate=0.001)
     with serving(tmp_path, limits=limits) as client:
-        found = [client.get("/api/rules") for _ in range(60)]
-        assert [one.status_code for one in found] == [404] * 10 + [429] * 50
+        found = [client.get("/api/review") for _ in range(60)]
+        assert [one.status_code for one in found] == [405] * 10 + [429] * 50
         assert found[-1].json()["code"] == "too_fast"
         assert client.get("/healthz").status_code == 200
 

@@ -24,9 +24,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from hearts_env.rules.explain import explain
-from hearts_env.rules.rules import Rules
-from hearts_env.support.errors import HeartsError
 from hearts_train.web import assets, messages, review_routes
 from hearts_train.web.folders import ServerFolder, digest_of
 from hearts_train.web.hosting import Bucket, Buckets, Limits, LiveTable, TableManager, warm_up
@@ -75,7 +72,6 @@ def create_app(
         routes=[
             *(Route(path, _page) for path in PAGES),
             Route("/healthz", lobby.health),
-            Route("/api/rules", lobby.rules),
             WebSocketRoute("/ws", lobby.socket),
             *assets.routes(),
             *review_routes.routes(),
@@ -155,18 +151,6 @@ class Lobby:
             "reviews": request.app.state.reviews.num_waiting,
         }
         return JSONResponse({"ok": True, **load})
-
-    async def rules(self, request: HttpRequest) -> Response:
-        """Return the rules of a game in words."""
-        name = request.query_params.get("name", "")
-        if len(name) > messages.MOST_TEXT:
-            text = f"name: {len(name):,} characters given; give at most {messages.MOST_TEXT}"
-            return review_routes.refused(400, "bad_message", text)
-        try:
-            rules = Rules.from_text(name)
-        except HeartsError as error:
-            return review_routes.refused(404, "unknown_rules", str(error))
-        return JSONResponse({**messages.rules_json(rules), "text": list(explain(rules))})
 
     async def socket(self, socket: WebSocket) -> None:
         """Serve a browser until it leaves."""

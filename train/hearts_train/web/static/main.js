@@ -88,11 +88,9 @@ function head() {
 
 /** Marks the link of the current page. */
 function mark() {
+  const name = location.pathname.split("/")[1];
   for (const link of document.querySelectorAll("#top nav a")) {
-    const path = link.pathname;
-    const isHere = path === "/" ? ["/", "/t"].includes(location.pathname.slice(0, 2).replace(/\/$/,
-      "") || "/") : location.pathname.startsWith(path);
-    if (isHere) link.setAttribute("aria-current", "page");
+    if (link.pathname === (name === "t" ? "/" : `/${name}`)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
 }
