@@ -16,7 +16,7 @@ from tests.deals import played
 from tests.test_cli import run
 
 
-def test_losses_add_up_to_what_was_lost() -> None:
+def test_losses_sum_to_the_lost_margin() -> None:
     """What one player loses the other gains: from the value of the deal to its result."""
     for seed in range(4):
         game = played("mini", seed, "easy", "standard")
@@ -27,7 +27,7 @@ def test_losses_add_up_to_what_was_lost() -> None:
         assert len(found.moments) == 10
 
 
-def test_values_are_those_of_the_solver_and_of_pimc() -> None:
+def test_analysis_values_equal_solver_and_pimc() -> None:
     game = played("mini", 3, "easy", "easy")
     pimc, replay = make_agent("pimc", seed=0), game.start()
     for action, moment in zip(game.actions, analyse(game).moments, strict=True):
@@ -52,7 +52,7 @@ def test_perfect_play_loses_nothing() -> None:
     assert {row[4] for row in card_table(found).rows} == {"", "-"}
 
 
-def test_unfinished_and_revoked_deals_are_analysed_as_far_as_they_go() -> None:
+def test_unfinished_and_revoked_deals_are_analysed_so_far() -> None:
     game = Game.deal("mini", 5)
     for _ in range(3):
         game.play(game.legal_actions()[0])
@@ -109,7 +109,7 @@ def test_games_of_more_players_are_estimated() -> None:
 
 
 @pytest.mark.slow
-def test_the_command(tmp_path: Path) -> None:
+def test_analyse_command_prints_or_writes_a_report(tmp_path: Path) -> None:
     file = tmp_path / "deals.txt"
     deals = [played("micro", seed, "easy", "easy") for seed in (1, 2)]
     file.write_text("\n".join(game.to_text() for game in deals), encoding="utf-8")

@@ -235,7 +235,7 @@ def refusal_of(call: Callable[[], object], *also: type[Exception]) -> HeartsErro
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_odd_values_are_refused_in_words_or_answered(name: str) -> None:
+def test_odd_core_values_are_refused_or_answered(name: str) -> None:
     """The message begins with the argument and says what to do."""
     made = SUBJECTS[name]
     made().call(**made().good)
@@ -280,7 +280,7 @@ def test_wrong_seats_give_the_same_error_everywhere(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("right", [1, np.int8(1), np.uint64(1), np.array(1)])
-def test_what_is_a_whole_number(right: Any) -> None:
+def test_whole_numbers_of_any_type_are_accepted(right: Any) -> None:
     assert (whole(right), type(whole(right))) == (1, int)
     assert Game.deal("micro", right) == Game.deal("micro", 1)
     assert Match("micro", right, dealer=right) == Match("micro", 1, dealer=1)

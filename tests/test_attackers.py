@@ -84,7 +84,7 @@ def test_value_of_each_hand_equals_the_tree(text):
     assert gained / 2 == pytest.approx(exploitability(tree, chances), abs=1e-10)
 
 
-def test_many_worlds_are_answered_part_by_part_alike(monkeypatch):
+def test_worlds_split_into_parts_give_same_answers(monkeypatch):
     """Where a hand leaves no choice nothing is searched: depths differ within a fan then."""
     tree, agent = mixing("micro")
     responses = Responses(tree.rules, agent.action_probs)
@@ -115,7 +115,7 @@ def plain_worlds(agent, game, player):
 
 
 @pytest.mark.parametrize("text", ["micro", MIXED, KITTY])
-def test_endings_are_the_best_of_a_plain_search(text):
+def test_endings_play_as_a_plain_search(text):
     tree, agent = mixing(text)
     attacker = Attacker(agent, "endings", tricks=tree.rules.hand_size)
     compared = 0
@@ -303,7 +303,7 @@ def test_mid_game_copy_and_single_view_agree():
     assert attacker.act_batch(views).tolist() == found[0]
 
 
-def test_an_agent_without_probabilities_is_found_out():
+def test_agent_without_probabilities_is_detected():
     rules = Rules.preset("two_player")
     assert probe_policy(Drawing(), rules) == (False, True)
     assert probe_policy(make_agent("easy", seed=0), rules) == (True, False)
@@ -375,7 +375,7 @@ def test_block_is_independent_of_earlier_blocks(most, monkeypatch):
     assert not attacker._tracker._cache  # only copies have played
 
 
-def test_no_block_has_more_decisions_than_are_remembered():
+def test_largest_block_fits_the_belief_cache():
     assert _BLOCKS["deal"][1] * k.MAX_CARDS // 2 <= beliefs._MOST_CACHED
 
 
@@ -443,7 +443,7 @@ def test_stopped_attacker_is_shown_with_its_deals(capsys):
 
 
 @pytest.mark.slow
-def test_an_attack_over_deals_is_saved_and_continued(tmp_path):
+def test_saved_attack_is_resumed(tmp_path):
     saved = tmp_path / "saved.jsonl"
     words = ["standard", "--attackers", "belief,pimc", "--deals", 20, "--tricks", 3]
     done = run(*words, "--save", saved, "--json")
@@ -506,7 +506,7 @@ def test_own_class_is_attacked_with_any_methods(tmp_path):
 
 # ---- best responses to drawn hands ---------------------------------------------------------------
 @pytest.mark.parametrize("name", ["pro", "pimc", "easy"])
-def test_the_mean_over_drawn_hands_covers_the_truth(name, micro):
+def test_interval_over_drawn_hands_covers_exact_value(name, micro):
     truth = hearts_train.exploitability(name, micro)
     found = hearts_train.exploit(name, "micro", [BEST], deals=150, seed=2)
     (gain,) = found.gains

@@ -57,7 +57,7 @@ def test_ended_episode_waits_for_its_reset() -> None:
     envs.step(envs.action_masks().argmax(1))
 
 
-def test_seeds_go_to_those_that_are_reset() -> None:
+def test_seeds_go_to_reset_environments_only() -> None:
     envs = HeartsVectorEnv(4, "mini", autoreset_mode="DISABLED")
 
     def seeds() -> list[int]:
@@ -103,7 +103,7 @@ def test_invalid_mask_is_refused(options: Any, message: str) -> None:
     assert envs.get_attr("episode_seed") == before
 
 
-def test_given_mask_is_not_changed() -> None:
+def test_reset_mask_is_not_modified() -> None:
     """Gymnasium's own take it out of the options, and its statistics then begin anew everywhere."""
     envs = RecordEpisodeStatistics(HeartsVectorEnv(2, "mini", autoreset_mode="DISABLED"))
     envs.reset(seed=1)
@@ -126,7 +126,7 @@ WRAPPERS: dict[str, tuple[Any, str, str]] = {
 
 @pytest.mark.parametrize("name", WRAPPERS)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_gymnasiums_vector_wrappers_run_where_the_docs_say(name: str, mode: AutoresetMode) -> None:
+def test_gymnasium_vector_wrappers_run_in_documented_modes(name: str, mode: AutoresetMode) -> None:
     wrap, mask, modes = WRAPPERS[name]
     options = {"rules": "mini", "action_mask": mask}
     made = gymnasium.make_vec(GYMNASIUM_ID, num_envs=4, autoreset_mode=mode, **options)

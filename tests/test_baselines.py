@@ -109,7 +109,7 @@ def test_standard_plays_by_the_rule_book(rule):
         assert (choice("standard", game), choice("standard_trump", game)) == (card, aware), hands
 
 
-def test_moon_choice_the_others_pay():
+def test_baselines_let_others_pay_for_a_moon():
     game = position("5H | 3H", "5H 3H", moon="choose", moon_points=26)
     assert game.phase == "moon"
     assert {choice(name, game) for name in AGENTS[1:]} == {"moon:others"}
@@ -131,7 +131,7 @@ def test_easy_chooses_uniformly_in_every_phase():
 
 # ---- against the second implementation -----------------------------------------------------------
 @pytest.mark.parametrize(("preset", "players"), GAMES)
-def test_standard_in_lockstep_with_the_second_implementation(preset, players):
+def test_standard_equals_second_implementation(preset, players):
     rules = Rules.preset(preset, players)
     check_lockstep(rules, range(12))
 
@@ -148,7 +148,7 @@ def test_standard_in_lockstep_with_the_second_implementation(preset, players):
     ],
 )
 @pytest.mark.parametrize("players", [2, 3, 5])
-def test_standard_in_lockstep_with_single_options_changed(fields, players):
+def test_standard_equals_second_implementation_under_single_options(fields, players):
     check_lockstep(Rules(players=players, hand_size=9, **fields), range(10))
 
 
@@ -186,7 +186,7 @@ def random_play(rules, deals, **deal):
     ("preset", "deals", "most_cards"), [("micro", 60, 3), ("mini", 12, 5), ("two_player", 4, 6)]
 )
 @pytest.mark.parametrize("name", ["pro", "pro_trump"])
-def test_pro_over_all_worlds_is_the_second_implementation(preset, deals, most_cards, name):
+def test_pro_over_all_worlds_equals_second_implementation(preset, deals, most_cards, name):
     policy = naive_standard if name == "pro" else naive_standard_trump
     agent = make_agent(name)
     for game, naive in random_play(Rules.preset(preset), deals):
@@ -213,7 +213,7 @@ def test_pro_over_all_worlds_is_the_second_implementation(preset, deals, most_ca
         ),
     ],
 )
-def test_pro_in_a_sample_is_the_second_implementation(preset, players, deals, most_cards):
+def test_sampling_pro_equals_second_implementation(preset, players, deals, most_cards):
     rules = Rules.preset(preset, players)
     agent: Any = make_agent("pro", seed=0, worlds=5000)
     compared = 0
@@ -303,7 +303,7 @@ def test_hidden_cards_change_no_decision(name, preset):
             game.play(rng.choice(game.legal_actions()))
 
 
-def test_seeds_repeat_and_reseeding_begins_anew():
+def test_same_seed_or_reseed_repeats_draws():
     game = Game.deal("classic", 1, deal_number=3)
     game.play(game.legal_actions()[0])
     view = own_view(game)

@@ -134,7 +134,7 @@ def test_views_encode_as_flat_unless_another_is_named() -> None:
     + [("two_player", name, np.int8) for name in ("ranked", "history")]
     + [("two_player", "flat", np.float16), ("micro moon=choose", "text", np.uint8)],
 )
-def test_a_step_is_play_observe_and_masks(
+def test_step_equals_play_observe_and_masks(
     text: str, observation: str, dtype: type, threads: int
 ) -> None:
     rules, size = Rules.from_text(text), 2 * 64 + 5
@@ -228,7 +228,7 @@ def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
     [*GAMES, ("micro moon=choose", 2)],
     [("two_player", 2), ("classic", 4), ("kitty", 3), ("micro moon=choose", 2)],
 )
-def test_a_batch_goes_on_from_its_state(name: str, players: int, autodeal: bool) -> None:
+def test_batch_continues_from_its_state(name: str, players: int, autodeal: bool) -> None:
     rules = Rules.make(name, players)
     one, two = (BatchGame(rules, 48, seed=3, autodeal=autodeal) for _ in range(2))
     for _ in range(rules.players * (rules.hand_size + rules.pass_count) + 3):
@@ -254,7 +254,7 @@ def test_a_revoke_is_part_of_a_batchs_state() -> None:
     assert np.array_equal(one.states, two.states)
 
 
-def test_batch_refuses_states_of_no_play() -> None:
+def test_batch_refuses_invalid_state() -> None:
     batch = BatchGame("mini", 4, seed=3)
     for _ in range(3):
         batch.play(batch.random_actions())
@@ -352,7 +352,7 @@ def test_state_keeps_its_past_after_revokes_in_matches(text: str) -> None:
             check_past(Game.from_state(game.rules, game.vector), game)
 
 
-def test_vectors_that_are_no_state_are_refused() -> None:
+def test_invalid_state_vector_is_refused() -> None:
     game = Game.deal("classic", 5, deal_number=0)
     rng = random.Random(0)
     for _ in range(40):
@@ -453,7 +453,7 @@ def test_selected_games_draw_as_among_all() -> None:
 
 
 @pytest.mark.skipif(not hasattr(loops.find_illegal, "signatures"), reason="nothing is compiled")
-def test_no_kind_of_array_is_compiled_again() -> None:
+def test_no_array_kind_triggers_recompilation() -> None:
     batch = BatchGame("micro", 4, seed=1, num_threads=2)
     games = np.array([0, 2])
     play_and_look(batch, games)

@@ -33,7 +33,7 @@ def plain_posterior(view, agent, epsilon):
 
 
 @pytest.mark.parametrize("name", ["micro", "mini", "two_player"])
-def test_the_posterior_is_bayes_rule(name: str) -> None:
+def test_posterior_follows_bayes_rule(name: str) -> None:
     rules = Rules.preset(name)
     agent = network_player(rules, 4, greedy=False)
     for seed in range(6):
@@ -48,7 +48,7 @@ def test_the_posterior_is_bayes_rule(name: str) -> None:
             assert found.hands.tolist() == worlds
 
 
-def test_a_player_who_never_errs_is_seen_through() -> None:
+def test_deterministic_policy_rules_out_worlds() -> None:
     """`standard` always plays the same card with a hand: worlds where it would not are out."""
     standard = make_agent("standard", seed=0)
     ruled_out = 0
@@ -66,14 +66,14 @@ def test_a_player_who_never_errs_is_seen_through() -> None:
     assert ruled_out > 100
 
 
-def test_without_a_policy_all_worlds_weigh_the_same() -> None:
+def test_worlds_weigh_the_same_without_a_policy() -> None:
     view = played_on("two_player", 3, 5).view(0)
     found = belief(view)
     assert len(found.hands) == view.num_worlds
     assert np.allclose(found.weights, 1 / view.num_worlds)
 
 
-def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
+def test_worlds_weigh_the_same_after_unexplained_play() -> None:
     view = played_on("two_player", 5, 20).view(0)
 
     def contrary(views: BatchView) -> np.ndarray:
@@ -87,7 +87,7 @@ def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
     assert np.allclose(found.weights, 1 / view.num_worlds)
 
 
-def test_what_is_no_belief_is_refused() -> None:
+def test_invalid_belief_arguments_are_refused() -> None:
     game = played_on("mini", 1, 4)
     view = game.view(0)
     wrong = [

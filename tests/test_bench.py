@@ -21,7 +21,7 @@ def speed(*args):
 
 
 @pytest.mark.slow
-def test_speed(tmp_path):
+def test_speed_reports_every_case_and_peer(tmp_path):
     result = speed("--quick", "--json", "--plot", tmp_path / "speed.png")
     assert result.exit_code == 0, result.stderr
     results = json.loads(result.stdout)
@@ -49,7 +49,7 @@ def test_speed_measures_one_group_and_refuses_unknown_ones():
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize(("games", "steps"), [(1, 300), (2, 300), (257, 150)])
-def test_the_yardstick_does_what_a_batch_does(games, steps):
+def test_yardstick_equals_a_batch(games, steps):
     yardstick = agreed(games, seed=games, steps=steps)
     assert yardstick.last_scores.any(axis=1).all()
     if games > 100:

@@ -78,21 +78,21 @@ def kept(tmp_path_factory):
 # ---- the protocol --------------------------------------------------------------------------------
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("track", TRACKS.values(), ids=list(TRACKS))
-def test_the_deals_are_those_of_the_protocol(track, split):
+def test_deals_are_those_of_the_protocol(track, split):
     text = f"HeartsBench v1 {track.name} {split}".encode()
     seed = int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
     assert track.seed(split) == seed
     assert deals_digest(Rules.from_text(track.rules), seed, track.deals) == track.digest(split)
 
 
-def test_other_deals_are_refused(monkeypatch):
+def test_benchmark_refuses_other_deals(monkeypatch):
     monkeypatch.setattr(bench, "deals_digest", lambda *_: "00")
     with raises_hearts_error(HeartsError, "track", "00", "v2"):
         Benchmark("easy", "micro")
 
 
 @pytest.mark.slow
-def test_the_field_plays_as_it_did_when_it_got_its_version():
+def test_field_plays_as_when_versioned():
     # Golden on purpose: a player that plays otherwise needs another name, and the field a version.
     played = {
         ("easy", "two_player", 3): [13.0, 15.0, 1.0, 12.0],
@@ -113,7 +113,7 @@ def test_the_field_plays_as_it_did_when_it_got_its_version():
         assert list(found) == margins, (name, rules)
 
 
-def test_the_field_of_version_2_has_the_weights_that_it_had_when_it_was_frozen():
+def test_field_has_the_weights_of_version_2():
     # As above: other weights, or other options by default, are another player.
     weights = {("champion", name): digest for name, digest in CHAMPIONS.items()}
     weights |= {("equilibrium", name): digest for name, digest in EQUILIBRIA.items()}
@@ -132,7 +132,7 @@ def test_the_field_of_version_2_has_the_weights_that_it_had_when_it_was_frozen()
         ("party-5", "AC AC AC KC 9S 9H 9S 9D TD 7H QD 7H 9H"),
     ],
 )
-def test_pro_of_the_large_tracks_plays_as_it_did(track, cards):
+def test_pro_plays_large_tracks_as_before(track, cards):
     game = Game.deal(Rules.from_text(TRACKS[track].rules), seed=3)
     pro, chosen = make_agent("pro", seed=1), []
     while not game.is_over:  # it is asked only; all seats play their first legal card
@@ -142,7 +142,7 @@ def test_pro_of_the_large_tracks_plays_as_it_did(track, cards):
     assert chosen == cards.split()
 
 
-def test_a_field_with_a_player_of_another_version_is_refused(monkeypatch):
+def test_field_with_another_player_version_is_refused(monkeypatch):
     assert TRACKS["micro"].players() == [
         *("easy", "standard", "standard_trump", "pro", "pimc", "equilibrium")
     ]
@@ -153,7 +153,7 @@ def test_a_field_with_a_player_of_another_version_is_refused(monkeypatch):
 
 
 # ---- results -------------------------------------------------------------------------------------
-def test_a_result_says_what_was_played(kept):
+def test_result_records_what_was_played(kept):
     record = json.loads(kept.read_bytes())
     result = record["result"]
     assert (result["protocol"], result["track"], result["split"]) == (
@@ -190,14 +190,14 @@ def test_a_result_says_what_was_played(kept):
     assert result["ci95"] == pytest.approx([of_deals.mean() - half, of_deals.mean() + half])
 
 
-def test_the_worst_deals_are_the_worst_of_all_blocks():
+def test_worst_deals_come_from_all_blocks():
     found = evaluate("standard", "easy", "two_player", deals=40, seed=2)
     order = sorted(range(40), key=lambda number: (found.margins[number], number))
     assert [deal.number for deal in found.worst] == order[:5]
     assert [-deal.lost / 2 for deal in found.worst] == sorted(found.margins)[:5]
 
 
-def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
+def test_benchmark_reports_exact_exploitability(tmp_path):
     perfect = Benchmark("equilibrium", "micro", deals=2)
     assert perfect.exploitability(silent)["exploitability"] == pytest.approx(0, abs=1e-9)
     code = tmp_path / "mine.py"
@@ -211,7 +211,7 @@ def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
     assert "99" in found["why"]
 
 
-def test_played_again_the_result_is_the_same_to_the_byte(kept, tmp_path):
+def test_replayed_benchmark_result_is_byte_identical(kept, tmp_path):
     out = tmp_path / "again.json"
     played = run("standard", *FEW, "--json", out)
     assert played.exit_code == 0
@@ -224,7 +224,7 @@ def test_played_again_the_result_is_the_same_to_the_byte(kept, tmp_path):
     assert json.loads(verdict.stdout)["holds"] is True
 
 
-def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
+def test_result_with_better_figures_fails_verification(kept, tmp_path):
     record = json.loads(kept.read_bytes())
     record["result"]["opponents"][0]["margin"] += 1
     forged = tmp_path / "forged.json"
@@ -255,7 +255,7 @@ ACT = "    def act(self, view): return view.legal_actions()[0]\n"
 
 
 @pytest.mark.parametrize("where", DECLARED)
-def test_the_digest_is_of_the_code_and_of_the_files_that_it_declares(tmp_path, monkeypatch, where):
+def test_digest_covers_code_and_declared_files(tmp_path, monkeypatch, where):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "elsewhere"  # paths are relative to the code, not to the present folder
     folder.mkdir()
@@ -274,7 +274,7 @@ def test_the_digest_is_of_the_code_and_of_the_files_that_it_declares(tmp_path, m
         Participant(f"{code}:Mine", 0)
 
 
-def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
+def test_digest_of_agent_object_covers_its_files(tmp_path):
     weights, digests = tmp_path / "weights.bin", set()
     for content in (b"1", b"2", b"2"):
         weights.write_bytes(content)
@@ -288,7 +288,7 @@ def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
+def test_isolated_agent_has_the_same_exploitability(tmp_path):
     found = set()
     for number, body in enumerate((LEADS_LOW, LEADS_LOW + POLICY)):
         file = tmp_path / f"mine{number}.py"
@@ -312,13 +312,13 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
         (lambda data: encoded(record_of({"opponents": []}, {})), ""),
     ],
 )
-def test_a_damaged_file_is_refused(kept, tmp_path, change, words):
+def test_damaged_result_is_refused(kept, tmp_path, change, words):
     path = tmp_path / "damaged.json"
     path.write_bytes(change(kept.read_bytes()))
     mistake(run("--verify", path), "file", words)
 
 
-def test_a_result_of_another_protocol_is_refused_and_of_another_package_is_not(kept, tmp_path):
+def test_result_of_another_protocol_is_refused(kept, tmp_path):
     record = read_benchmark(kept)
     record["result"]["package"] = "7"  # the protocol says who plays what
     path = tmp_path / "other.json"
@@ -388,7 +388,7 @@ def forgery(result, way):
     return forged
 
 
-def test_every_field_that_is_forged_shows(played):
+def test_every_forged_field_is_found(played):
     result, found = played
     ways = [way for way in leaves(result) if way[0] not in SAID]
     names = {name for way in ways for name in way if isinstance(name, str)}
@@ -400,7 +400,7 @@ def test_every_field_that_is_forged_shows(played):
             assert way[0] in ("protocol", "track", "split", "deals", "agent"), way
 
 
-def test_a_field_that_was_added_to_a_result_shows(played):
+def test_added_field_is_found(played):
     result, found = played
     assert found(result | {"rank": 1}) == ["rank: 1, now None"]
 
@@ -417,7 +417,7 @@ def shifted(result, by, deals=slice(None)):
     return forged | bench._mean([one["margins"] for one in forged["opponents"]])
 
 
-def test_plays_that_differ_by_chance_hold_where_that_is_declared(played, longer):
+def test_chance_differences_hold_if_declared(played, longer):
     result, found = played
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 1, 300)
@@ -436,7 +436,7 @@ WIDE = np.where(np.arange(300) % 2, 1e4, -9.9e3)
 
 
 @pytest.mark.parametrize("by", [(0.1,), (-0.1,), (2.0,), (1e4, slice(3)), (WIDE,)])
-def test_other_margins_than_chance_gives_do_not_hold(played, by):
+def test_margins_beyond_chance_fail_verification(played, by):
     result, found = played
     found = found(shifted(result, *by), repeats="no")
     assert [text.partition(":")[0] for text in found] == ["margin"]
@@ -457,13 +457,13 @@ def test_other_margins_than_chance_gives_do_not_hold(played, by):
     ],
     ids=str,
 )
-def test_what_chance_does_not_decide_is_compared(played, way):
+def test_fields_independent_of_chance_are_compared(played, way):
     result, found = played
     assert found(forgery(result, way), repeats="no")
 
 
 @pytest.mark.parametrize("margins", [[], None, ["x"] * 300, 7], ids=str)
-def test_a_result_without_its_margins_does_not_hold(played, margins):
+def test_result_without_margins_fails_verification(played, margins):
     result, found = played
     forged = deepcopy(result)
     forged["opponents"][1]["margins"] = margins
@@ -471,9 +471,7 @@ def test_a_result_without_its_margins_does_not_hold(played, margins):
 
 
 # ---- entries -------------------------------------------------------------------------------------
-def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
-    tmp_path, monkeypatch
-):
+def test_entry_keeps_declarations_and_verifies_beside_its_code(tmp_path, monkeypatch):
     home = tmp_path / "mine"
     home.mkdir()
     (home / "mine.py").write_text("files = ('w.bin',)\n" + CODE.format(0))
@@ -502,13 +500,13 @@ def test_an_entry_says_what_its_authors_declare_and_is_verified_beside_its_code(
     ],
     ids=str,
 )
-def test_what_cannot_be_declared_is_refused(words):
+def test_invalid_declaration_is_refused(words):
     given = [word for text in words for word in ("--declare", text)]
     mistake(run("easy", *FEW, *given), "--declare")
 
 
 @pytest.mark.slow
-def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
+def test_verify_accepts_moved_code_but_not_changed(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
     code.write_text(CODE.format(0))
     assert run(f"{code}:Mine", "--track", "micro", "--deals", 2, "--json", out).exit_code == 0
@@ -520,7 +518,7 @@ def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
 
 # ---- resuming ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["SIGINT", "SIGTERM"])
-def test_a_stopped_benchmark_continues_to_the_same_result(kept, tmp_path, monkeypatch, kind):
+def test_stopped_benchmark_resumes_to_the_same_result(kept, tmp_path, monkeypatch, kind):
     saved, out = tmp_path / "stopped.jsonl", tmp_path / "result.json"
     play = bench.Contest.play
 
@@ -545,7 +543,7 @@ def test_a_stopped_benchmark_continues_to_the_same_result(kept, tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
+def test_invalid_benchmark_command_is_refused(kept, tmp_path):
     mistake(run(), "agent")
     mistake(run("pro", "--track", "min"), "track", "mini")
     mistake(run("pro", "--split", "tset"), "split", "test")
@@ -564,7 +562,7 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
 
 
 # ---- what is shown -------------------------------------------------------------------------------
-def test_the_deals_that_went_worst_are_read_as_hand_histories(kept, tmp_path):
+def test_replay_shows_worst_deals_of_a_result(kept, tmp_path):
     told = CliRunner().invoke(app, ["replay", str(kept)])
     assert told.exit_code == 0, told.stderr
     record = read_benchmark(kept)
@@ -592,7 +590,7 @@ def test_the_deals_that_went_worst_are_read_as_hand_histories(kept, tmp_path):
         mistake(CliRunner().invoke(app, ["replay", str(path)]), "result")
 
 
-def test_a_result_in_words_has_the_place_in_the_field():
+def test_verdict_states_the_place_in_the_field():
     def told(*intervals, agent="x"):
         names = "abcd"
         figures = zip(names, intervals, strict=False)
@@ -605,7 +603,7 @@ def test_a_result_in_words_has_the_place_in_the_field():
     assert told([1, 2], [0, 0], agent="b") == "beats a: place 1 of 2"  # it is no rival of its own
 
 
-def test_the_decisions_of_the_training_are_told(tmp_path):
+def test_benchmark_reports_training_decisions(tmp_path):
     path = tmp_path / "mine.safetensors"
     write_player(path, decisions=1234)
     known = Benchmark(str(path), "micro", deals=2)
@@ -619,7 +617,7 @@ def test_the_decisions_of_the_training_are_told(tmp_path):
         Benchmark(str(path), "micro", deals=2, decisions=1233)
 
 
-def test_faults_are_told_with_their_reason(tmp_path):
+def test_benchmark_reports_faults_with_their_reason(tmp_path):
     code, out = tmp_path / "mine.py", tmp_path / "r.json"
     code.write_text("class Mine:\n    def act(self, view):\n        raise OSError('no plan')\n")
     words = ["benchmark", f"{code}:Mine", "--track", "micro", "--deals", "4", "--json", str(out)]

@@ -46,7 +46,7 @@ def test_figures_equal_those_of_analyse(record: Record, told: dict) -> None:
         assert card.items() <= moment.items()
 
 
-def test_steps_are_the_deal(record: Record, told: dict) -> None:
+def test_review_steps_equal_the_deal(record: Record, told: dict) -> None:
     game = record.game
     assert [(seat, card) for seat, card, *_ in told["steps"]] == list(game.history)
     ends = [step for step in told["steps"] if len(step) == 4]
@@ -96,7 +96,7 @@ def test_unfinished_deal_has_the_cards_played() -> None:
     assert len(told["moments"]) == len(told["steps"]) == 3
 
 
-def test_sentences_write_cards_as_the_page() -> None:
+def test_summary_writes_cards_as_the_page() -> None:
     told = review(Record(played("mini", 3, "easy", "standard")))
     assert told["rules"]["title"] == "Mini"
     lines = " ".join(told["summary"])

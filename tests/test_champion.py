@@ -108,7 +108,7 @@ def test_taught_network_predicts_pimc():
     ("search", "seconds", "worlds"),
     [("50", 0, 50), (7, 0, 7), ("50ms", 0.05, 0), ("0.5s", 0.5, 0), ("all", 0, 0)],
 )
-def test_budgets(search, seconds, worlds):
+def test_search_budget_is_parsed_or_refused(search, seconds, worlds):
     budget = Budget(search)
     assert budget.seconds == pytest.approx(seconds or np.inf)
     assert budget.worlds == worlds if worlds else budget.worlds > 10**6
@@ -134,7 +134,7 @@ def scores_by_hand(agent, view, tau, epsilon, models=()):
 
 
 @pytest.mark.parametrize("models", [0, 2])
-def test_search_plays_the_card_of_a_plain_count(models):
+def test_search_plays_as_a_plain_count(models):
     agent, different = network_player(), 0
     others = [network_player(seed=3 + i) for i in range(models)]
     searching = SearchAgent(agent, tau=0.3, epsilon=0.05, models=others)
@@ -175,7 +175,7 @@ def test_opponent_models_count_by_their_probability():
     np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
 
 
-def test_a_short_time_is_nearly_kept(clock, monkeypatch):
+def test_short_time_limit_is_nearly_met(clock, monkeypatch):
     """A clock that goes on by a millisecond for each world that is looked at."""
     values = Responses.card_values
 
@@ -224,7 +224,7 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
         (lambda: SearchAgent(network_player()).check_rules(Rules.preset("classic")), "rules"),
     ],
 )
-def test_arguments_of_another_kind_are_refused(make, words):
+def test_invalid_champion_arguments_are_refused(make, words):
     with raises_hearts_error(HeartsError, *words.split()):
         make()
 
@@ -263,7 +263,7 @@ def test_search_result_is_independent_of_other_views(model):
 
 
 @pytest.mark.slow
-def test_parts_of_worlds_sum_to_all(monkeypatch):
+def test_search_in_parts_equals_search_at_once(monkeypatch):
     from hearts_agents import search_agent
 
     batch = BatchGame("two_player", 20, seed=5)
@@ -280,7 +280,7 @@ def test_parts_of_worlds_sum_to_all(monkeypatch):
 # ---- where people meet it ------------------------------------------------------------------------
 
 
-def test_champion_is_the_default_opponent_of_people():
+def test_champion_is_the_default_human_opponent():
     assert [strongest(Rules.preset(name)) for name in SHIPPED] == ["champion"] * len(SHIPPED)
     assert strongest(Rules.make("party players=5")) == "pro"
     assert strongest(Rules.make("two_player moon_points=10")) == "pro"

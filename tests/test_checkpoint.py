@@ -64,7 +64,7 @@ def edit(path, section, **values):
     rewrite(path, **{section: json.dumps(old | values)})
 
 
-def test_round_trip(path):
+def test_checkpoint_round_trip(path):
     tensors, meta = read_checkpoint(path)
     assert meta == META
     assert meta.num_weights == sum(t.size for t in tensors.values())
@@ -91,7 +91,7 @@ def test_equal_players_have_equal_files_in_every_process(path, tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_a_player_is_the_same_from_every_place(path):
+def test_path_and_folder_load_the_same_player(path):
     tensors = random_tensors(LAYERS)
     views = BatchGame(RULES, 16, seed=2).views()
     places = path, path.parent, str(path), str(path.parent)
@@ -200,7 +200,7 @@ def test_mismatched_header_is_refused(path, section, values, words):
 
 @pytest.mark.parametrize("section", ["encoder", "rules", "network", "training"])
 @pytest.mark.parametrize("text", ["{", "[]", "7", '"x"', "[" * 100_000])
-def test_damaged_headers_and_later_versions(path, section, text):
+def test_damaged_header_or_later_version_is_refused(path, section, text):
     for key, value in ((section, text), ("version", "2")):
         rewrite(path, **{key: value})
         with raises_hearts_error(CheckpointError, key):
@@ -233,7 +233,7 @@ def test_mismatched_tensors_are_refused(path):
         load_agent(path)
 
 
-def test_other_rules_are_refused_when_asked_to_play(path):
+def test_checkpoint_refuses_to_play_other_rules(path):
     agent = load_agent(path)
     other = Rules.preset("two_player").replace(trump=None)
     for rules in (other, Rules.preset("mini")):
@@ -258,7 +258,7 @@ def test_mismatched_weights_are_not_saved(tmp_path):
         NetworkAgent(Network(random_tensors((5, 28))), RULES)
 
 
-def test_half_of_the_size_plays_by_rounded_weights(path):
+def test_half_precision_checkpoint_plays_by_rounded_weights(path):
     tensors, small = random_tensors(LAYERS), path.with_name("half.safetensors")
     save_checkpoint(path, tensors, META)
     save_checkpoint(small, tensors, META, half=True)

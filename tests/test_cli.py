@@ -71,7 +71,7 @@ def hears_ctrl_c() -> None:
 
 # ---- help, lists ---------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_help_is_light_and_playing_needs_no_torch():
+def test_help_and_play_import_nothing_heavy():
     script = (
         "import sys\n"
         "from hearts_train.cli import app as cli\n"
@@ -93,7 +93,7 @@ def test_help_is_light_and_playing_needs_no_torch():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_new_agent_plays_at_once_and_its_digest_covers_its_weights(tmp_path, monkeypatch):
+def test_new_agent_plays_and_digest_covers_its_weights(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("agents", "--new", "mine")
     assert done.exit_code == 0, done.output
@@ -122,7 +122,7 @@ def test_a_new_agent_plays_at_once_and_its_digest_covers_its_weights(tmp_path, m
 
 
 @quick_cases("preset", list(PRESETS), ["mini", "omnibus"])
-def test_the_agent_to_start_from_plays_every_game_as_it_says(preset):
+def test_template_agent_plays_every_game(preset):
     agent = make_agent("hearts_agents.template:MyAgent", seed=3, temperature=0.5)
     batch = BatchGame(preset, 8, seed=4, autodeal=False)
     while not batch.done.all():
@@ -139,7 +139,7 @@ def test_the_agent_to_start_from_plays_every_game_as_it_says(preset):
         batch.play(actions, games=games)
 
 
-def test_agents_lists_each_with_a_line():
+def test_agents_describes_every_agent():
     listed = json.loads(run("agents", "--json").stdout)
     assert list(listed)[:5] == ["easy", "standard", "standard_trump", "pro", "pro_trump"]
     assert all(listed[name]["about"] for name in listed)
@@ -171,7 +171,7 @@ def test_rules_explains_every_preset(preset, players):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_rules_names_the_other_reading_of_the_queen(preset):
+def test_rules_explains_both_readings_of_the_queen(preset):
     rules = Rules.preset(preset)
     said = [sentence for sentence in explain(rules) if "queen of spades" in sentence]
     costly = preset not in ("hoyle", "black_jack")  # where the queen is a card like any other
@@ -185,16 +185,16 @@ def test_rules_names_the_other_reading_of_the_queen(preset):
 
 
 @pytest.mark.parametrize("changed", ['removed=["QS"] hand_size=12', 'card_points={"2H":1}'])
-def test_rules_without_a_costly_queen_do_not_mention_her(changed):
+def test_rules_omits_a_queen_without_points(changed):
     assert "queen" not in " ".join(explain(Rules.from_text(f"classic {changed}")))
 
 
-def test_page_of_hearts_v0_has_the_sentence_on_the_queen():
+def test_hearts_v0_docstring_explains_the_queen():
     (sentence,) = queen_sentences(Rules.preset("two_player"))
     assert sentence in " ".join(hearts_v0.__doc__.split())
 
 
-def test_rules_lists_and_changes():
+def test_rules_lists_presets_and_applies_changes():
     listed = run("rules").stdout
     assert all(name in listed for name in PRESETS)
     assert "highest trump (spades)" in run("rules", 'party trump="S"').stdout
@@ -203,7 +203,7 @@ def test_rules_lists_and_changes():
 
 
 # ---- evaluate, tournament ------------------------------------------------------------------------
-def test_evaluate_prints_one_line_of_json_or_a_table_and_draws(tmp_path):
+def test_evaluate_prints_json_or_table_and_plots(tmp_path):
     words = ("evaluate", "standard", "--opponents", "easy,pro", "--deals", 20)
     shown = run(*words, "--plot", tmp_path / "bars.png").stdout
     assert "±" in shown
@@ -221,7 +221,7 @@ def test_evaluate_prints_one_line_of_json_or_a_table_and_draws(tmp_path):
     assert "margin" in result.stderr  # the table
 
 
-def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypatch, capsys):
+def test_progress_without_terminal_is_printed_every_ten_seconds(clock, monkeypatch, capsys):
     monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", 10.0)
     with progress("work") as tell:
         for done in range(11):  # each part takes four seconds, the first of all 24
@@ -244,7 +244,7 @@ def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypa
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_records_say_what_they_were_measured_by(words, seed, tmp_path, monkeypatch):
+def test_json_records_name_command_version_and_seed(words, seed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     game = Game.deal("micro", seed=1)
     while not game.is_over:
@@ -280,7 +280,7 @@ atexit.register(press, "the end")
     ["typer", "hearts_train.cli.solve", "hearts_train.cli.training", "numba", "the end"],
     ["hearts_train.cli.training"],
 )
-def test_ctrl_c_while_a_command_loads_or_has_ended_shows_no_traceback(at, tmp_path):
+def test_early_or_late_ctrl_c_shows_no_traceback(at, tmp_path):
     words = ["train", "no.yaml"] if at == "the end" else ["train", "smoke", "--run", tmp_path / "r"]
     start = "from runpy import run_module; run_module('hearts_train.cli', run_name='__main__')"
     process = command(*words, before=PRESSED.format(at=at), main=start)
@@ -301,9 +301,7 @@ def test_ctrl_c_while_a_command_loads_or_has_ended_shows_no_traceback(at, tmp_pa
     ],
     ids=" ".join,
 )
-def test_a_command_stopped_before_its_first_result_says_how_to_continue(
-    words, tmp_path, monkeypatch
-):
+def test_command_stopped_early_prints_how_to_resume(words, tmp_path, monkeypatch):
     def stops(*_arguments, **_settings):
         raise KeyboardInterrupt
 
@@ -330,7 +328,7 @@ def test_sigterm_while_compiling_is_the_exit_status(monkeypatch):
     assert done.exit_code == 128 + signal.SIGTERM
 
 
-def test_end_of_file_error_in_a_command_is_no_interruption(monkeypatch):
+def test_eof_error_is_no_interruption(monkeypatch):
     def fails(*_arguments, **_settings):
         raise EOFError("Ran out of input")
 
@@ -341,7 +339,7 @@ def test_end_of_file_error_in_a_command_is_no_interruption(monkeypatch):
     assert "stopped" not in done.stderr
 
 
-def test_warning_in_a_command_is_one_note(monkeypatch):
+def test_warning_is_one_line(monkeypatch):
     def warns(*_arguments, **_settings):
         jit._warn_if_unsaved()
         raise HeartsError("deals: none are played")
@@ -385,7 +383,7 @@ def test_warning_in_a_command_is_one_note(monkeypatch):
         (["rules", "--out", "x"], ["No such option", "--out", "--help"]),
     ],
 )
-def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch):
+def test_mistake_is_one_line_with_the_fix(args, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mistake(run(*args), *words)
     assert list(tmp_path.iterdir()) == []
@@ -399,9 +397,7 @@ def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch)
         (("solve", "micro", "--iterations", 2, "--save", "state.safetensors"), "state.safetensors"),
     ],
 )
-def test_a_disk_without_room_is_told_by_the_file_and_nothing_is_left(
-    args, file, tmp_path, monkeypatch
-):
+def test_full_disk_names_file_and_leaves_nothing(args, file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def full(*_):
@@ -417,7 +413,7 @@ def test_a_disk_without_room_is_told_by_the_file_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_extra_is_named(monkeypatch):
+def test_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic", None)
     for name in [name for name in sys.modules if name.startswith("hearts_train.")]:
         if name.startswith("hearts_train.learn.") or name == "hearts_train.cli.training":
@@ -428,7 +424,7 @@ def test_a_missing_extra_is_named(monkeypatch):
     assert "'hearts-env[train]'" in errors.needs("train")
 
 
-def test_a_picture_is_refused_before_anything_is_played_where_nothing_draws(monkeypatch):
+def test_plot_without_matplotlib_is_refused_before_play(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = run("evaluate", "easy", "--opponents", "easy", "--deals", 2, "--plot", "x.png")
     mistake(done, "--plot", errors.needs("train"))
@@ -436,7 +432,7 @@ def test_a_picture_is_refused_before_anything_is_played_where_nothing_draws(monk
 
 
 # ---- the file of --json --------------------------------------------------------------------------
-def test_json_goes_to_a_file_or_to_standard_output(tmp_path):
+def test_json_goes_to_a_file_or_stdout(tmp_path):
     file = tmp_path / "rules.json"
     assert run().exit_code == 0  # no words at all
     shown = run("rules", "--json").stdout
@@ -453,7 +449,7 @@ def test_json_goes_to_a_file_or_to_standard_output(tmp_path):
 
 
 # ---- train, bench --------------------------------------------------------------------------------
-def test_train_evaluates_and_leaves_a_run(tmp_path):
+def test_train_evaluates_and_writes_a_run(tmp_path):
     pytest.importorskip("sb3_contrib")
     out = tmp_path / "run"
     changes = ("--set", "budget.decisions=2000", "--set", "evaluation.deals=20")
@@ -475,7 +471,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     mistake(run("train", "smoke", "--run", out), "run", "--resume")
 
 
-def test_help_is_grouped_and_every_command_has_an_example():
+def test_help_groups_commands_and_shows_examples():
     shown = run("--help").stdout
     places = [shown.index(f"\n{group}:") for group in console.GROUPS]
     assert places == sorted(places)
@@ -527,9 +523,7 @@ LONG = "a" * 250
         ("replay deal.html --plot kept", "--plot kept"),
     ],
 )
-def test_nothing_is_written_over_and_no_folder_is_taken_for_a_file(
-    words, told, tmp_path, monkeypatch
-):
+def test_output_never_overwrites_files_or_folders(words, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kept").write_text("precious")
     (tmp_path / "deal.html").write_text(Game.deal("micro", seed=1).to_text())
@@ -537,7 +531,7 @@ def test_nothing_is_written_over_and_no_folder_is_taken_for_a_file(
     assert (tmp_path / "kept").read_text() == "precious"
 
 
-def test_a_secret_seed_comes_from_a_file(tmp_path):
+def test_seed_is_read_from_a_file(tmp_path):
     secret, pipe = tmp_path / "secret", tmp_path / "pipe"
     secret.write_text("987654321987\n")
     os.mkfifo(pipe)
@@ -557,7 +551,7 @@ def test_a_secret_seed_comes_from_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "12 34", "a secret", "-98765432198", "9" * 5000])
-def test_a_file_without_a_seed_is_refused_and_not_repeated(tmp_path, content):
+def test_invalid_seed_file_is_refused_without_quoting_it(tmp_path, content):
     file = tmp_path / "secret"
     file.write_text(content)
     for words in (

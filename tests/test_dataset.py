@@ -26,7 +26,7 @@ def played(*arguments, **others):
 @pytest.mark.parametrize(
     ("rules", "reward"), [("mini", "trick"), ("micro", "margin"), ("party players=3", "trick")]
 )
-def test_episodes_are_what_the_environment_shows_and_pays(rules, reward, observation):
+def test_episodes_equal_environment_observations_and_rewards(rules, reward, observation):
     asked = options(rules=rules, games=3, reward=reward, observation=observation)
     found = Seating(asked).play(0)
     episodes = Episodes.of(found, asked)
@@ -71,7 +71,7 @@ def test_decisions_lead_from_the_deal_to_the_end():
 @pytest.mark.parametrize(
     "rules", ["two_player", "mini kitty_to=first_trick", "mini pass_count=1 pass_rotation=left"]
 )
-def test_values_are_those_of_the_solver(rules):
+def test_dataset_values_equal_the_solver(rules):
     found = played(rules=rules, games=2)
     values = ExactValues(found.rules).of(found.views, found.others)
     some = range(0, len(found.games), 5)
@@ -98,7 +98,7 @@ def test_values_are_those_of_the_solver(rules):
         assert values.worlds[row] == len(worlds)
 
 
-def test_where_worlds_are_too_many_they_are_not_counted():
+def test_too_many_worlds_are_not_counted():
     """At the deal 10 of 18 unseen cards are the other player's: 43,758 worlds."""
     found = played(rules="two_player hand_size=10", games=1, agents=["easy"])
     values = ExactValues(found.rules).of(found.views, found.others)
@@ -111,7 +111,7 @@ def test_where_worlds_are_too_many_they_are_not_counted():
         assert values.worlds[row] == found.views[int(row)].num_worlds
 
 
-def test_a_block_follows_from_its_number_alone():
+def test_block_depends_on_its_number_alone():
     one, other = Seating(options(games=BLOCK + 5)), Seating(options(games=BLOCK + 5))
     first, second = one.play(0), one.play(1)
     again = other.play(1)
@@ -122,7 +122,7 @@ def test_a_block_follows_from_its_number_alone():
     assert not np.array_equal(Seating(options(seed=1)).play(0).seeds, first.seeds[:6])
 
 
-def test_actions_drawn_at_random_are_legal_and_marked():
+def test_random_actions_are_legal_and_marked():
     found = played(["pro"], "two_player", 40, random=0.25)
     assert found.is_random.mean() == pytest.approx(0.25, abs=0.05)
     legal = found.views.legal_table
@@ -140,7 +140,7 @@ class Odd:
         return 99 if not view.trick and "QS" in view.hand else view.legal_actions()[-1]
 
 
-def test_a_player_that_does_something_illegal_loses_the_game():
+def test_player_with_illegal_action_loses_the_game():
     odd = f"{__name__}:Odd"
     found = played([odd, "random"], "two_player", 30)
     revokers = found.states[:, kernel.REVOKER]
@@ -159,7 +159,7 @@ def test_a_player_that_does_something_illegal_loses_the_game():
     assert (episodes.lengths > 0).all()
 
 
-def test_only_the_seats_asked_for_have_episodes_in_the_dtype_asked_for():
+def test_only_chosen_seats_have_episodes():
     asked = options(rules="party", seats=[1, 3], dtype="float16", games=4)
     episodes = Episodes.of(Seating(asked).play(0), asked)
     assert episodes.seats.tolist() == [1, 3] * 4
@@ -203,6 +203,6 @@ def test_options_survive_json():
         ({"formats": ["minari"], "exact": True}, "exact parquet"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(changed, message):
+def test_invalid_dataset_options_are_refused(changed, message):
     with raises_hearts_error(HeartsError, *message.split()):
         options(**changed)

@@ -65,7 +65,7 @@ def test_games_are_hand_histories_with_their_results(made):
     assert {game["revoker"] for game in games} == {-1}
 
 
-def test_decisions_show_what_was_seen_and_what_each_card_was_worth(made):
+def test_decisions_hold_views_and_card_values(made):
     decisions, games = rows(made.folder, "decisions"), rows(made.folder, "games")
     assert (
         len(decisions)
@@ -96,7 +96,7 @@ def test_decisions_show_what_was_seen_and_what_each_card_was_worth(made):
         game.play(row["action"])
 
 
-def test_every_field_says_what_it_is(made):
+def test_every_dataset_field_is_described(made):
     sheet = (made.folder / "README.md").read_text()
     for name in ("games", "decisions"):
         for field in pq.read_schema(made.folder / name / "part-00000.parquet"):
@@ -136,7 +136,7 @@ def test_minari_reads_the_episodes(made, monkeypatch):
 
 
 @pytest.mark.parametrize("mask", ["observation", "both"])
-def test_the_mask_can_stand_beside_the_observation(mask, tmp_path):
+def test_dataset_mask_may_join_the_observation(mask, tmp_path):
     asked = DatasetOptions(
         ["random"], "micro", 3, formats=["minari"], action_mask=mask, dtype="float32", seats=[1]
     )
@@ -237,7 +237,7 @@ def test_games_of_more_players_have_no_exact_values(tmp_path):
 
 
 # ---- the command ---------------------------------------------------------------------------------
-def test_the_command_makes_a_dataset(tmp_path, monkeypatch):
+def test_dataset_command_makes_a_dataset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Minari joins a relative folder twice
     words = ["--agent", "easy", "--agent", "random", "--deals", 3, "--rules", "micro"]
     words += ["--set", "seat=1", "--set", "random=0.25", "--set", "view=text,json"]
@@ -256,7 +256,7 @@ def test_the_command_makes_a_dataset(tmp_path, monkeypatch):
     mistake(run("dataset", tmp_path / "d", "--resume"), "resume")
 
 
-def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
+def test_dataset_of_checkpoint_uses_its_rules(tmp_path):
     write_player(tmp_path / "own.safetensors", "mini")
     words = ["--agent", tmp_path / "own.safetensors", "--deals", 1, "--set", "format=parquet"]
     result = run("dataset", tmp_path / "d", *words, "--json")
@@ -283,7 +283,7 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
         (["full", "--agent", "pro"], "folder"),
     ],
 )
-def test_mistakes_are_reported_in_a_line(tmp_path, monkeypatch, words, reported):
+def test_dataset_mistake_is_one_line(tmp_path, monkeypatch, words, reported):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "full").mkdir()
@@ -292,7 +292,7 @@ def test_mistakes_are_reported_in_a_line(tmp_path, monkeypatch, words, reported)
     assert not (tmp_path / "d").exists()
 
 
-def test_dataset_that_stopped_before_its_first_file_is_begun_again(tmp_path):
+def test_dataset_stopped_before_first_file_restarts(tmp_path):
     (tmp_path / "d" / ".unfinished").mkdir(parents=True)  # the disk was full
     done = run("dataset", tmp_path / "d", "--resume")
     mistake(done, "resume", "without resume (--resume)")
@@ -301,7 +301,7 @@ def test_dataset_that_stopped_before_its_first_file_is_begun_again(tmp_path):
     assert run("dataset", tmp_path / "d", *words).exit_code == 0
 
 
-def test_dataset_on_a_full_disk_says_how_to_continue(tmp_path, monkeypatch):
+def test_dataset_on_full_disk_prints_how_to_resume(tmp_path, monkeypatch):
     def full(*_arguments):
         raise OSError(errno.ENOSPC, "No space left on device", "part")
 
@@ -314,7 +314,7 @@ def test_dataset_on_a_full_disk_says_how_to_continue(tmp_path, monkeypatch):
     assert done.exit_code == 2
 
 
-def test_a_missing_library_is_reported_in_a_line(tmp_path, monkeypatch):
+def test_dataset_names_a_missing_library(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     result = run("dataset", tmp_path / "d", "--agent", "pro", "--set", "format=minari")
     mistake(result, "dataset", "h5py", "[dataset]")
@@ -341,7 +341,7 @@ def two_player(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", BLOCKS, ids=lambda code: code.split()[1])
-def test_the_code_of_the_page_runs(code, two_player, tmp_path, monkeypatch, capsys):
+def test_dataset_page_code_runs(code, two_player, tmp_path, monkeypatch, capsys):
     for name in re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE):
         pytest.importorskip(name)
     monkeypatch.chdir(two_player)

@@ -7,12 +7,12 @@ from tests.slow import quick_cases
 
 
 @quick_cases("name", SUBJECTS, [n for n in SUBJECTS if not n.startswith("observations_")])
-def test_digest_is_that_of_the_file(name: str) -> None:
+def test_digest_equals_the_recorded_one(name: str) -> None:
     """A change of it changes everybody's experiments: ``python tests/digests.py --write``."""
     assert digest_of(SUBJECTS[name], num_threads=2) == stored()[name]
 
 
-def test_the_file_has_these_digests_and_no_others() -> None:
+def test_digest_file_has_exactly_these_cases() -> None:
     assert stored().keys() == SUBJECTS.keys()
 
 

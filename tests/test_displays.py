@@ -13,7 +13,7 @@ from tests.test_render import cards_in_svg
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-def test_a_game_shows_all_hands_and_a_view_its_own() -> None:
+def test_game_shows_all_hands_but_view_one() -> None:
     game = Game.deal("two_player", seed=7)
     assert cards_in_svg(game._repr_svg_()) == set(game.rules.deck)
     assert cards_in_svg(game.view(1)._repr_svg_()) == set(game.hand(1))
@@ -26,7 +26,7 @@ def cells(html: str) -> list[list[str]]:
     return [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
 
 
-def test_a_table_is_html_with_everything_escaped() -> None:
+def test_result_table_escapes_html() -> None:
     table = ResultTable("a <b> & c", ["x<y", "z"], [["<script>", "1 & 2"], ["", "ü"]])
     assert "<script>" not in table.to_html()
     assert cells(table.to_html()) == [["x<y", "z"], ["<script>", "1 & 2"], ["", "ü"]]
@@ -43,7 +43,7 @@ def test_an_evaluation_shows_its_margin() -> None:
     assert shown["margin"] == f"{result.margin:+.2f} ± {half:.2f}"
 
 
-def test_a_tournament_shows_its_ranking_and_every_pairing() -> None:
+def test_tournament_shows_ranking_and_pairings() -> None:
     result = tournament(["easy", "standard", "random"], "mini", deals=20, seed=1)
     rows = cells(result._repr_html_())
     assert [row[0] for row in rows[1:4]] == [f"{s.place}. {s.agent}" for s in result.standings]

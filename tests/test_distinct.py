@@ -14,7 +14,7 @@ from hearts_env.support.distinct import distinct
 
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("shape", [(0, 3), (1, 3), (500, 3), (60, 2, 2), (200, 1)])
-def test_rows_are_told_apart(shape, alike, monkeypatch):
+def test_distinct_rows_are_found(shape, alike, monkeypatch):
     """Also where all of them fall into one place of the table."""
     if alike:
         monkeypatch.setattr(module, "_factors", lambda size: np.zeros(size, np.int64))
@@ -25,7 +25,7 @@ def test_rows_are_told_apart(shape, alike, monkeypatch):
     assert len(firsts) == len({row.tobytes() for row in rows})
 
 
-def test_a_network_computes_what_looks_alike_once():
+def test_network_evaluates_equal_observations_once():
     asked = []
 
     class Counting(EncoderAgent):

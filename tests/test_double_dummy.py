@@ -21,7 +21,7 @@ from tests.slow import quick_count
 
 # ---- against brute force ------------------------------------------------------------------------
 @quick_count("count", 500, 1000)
-def test_equal_to_brute_force(count):
+def test_solver_equals_brute_force(count):
     shooting = wide = 0
     for game, table in positions(seed=1, count=count):
         assert solve(game, table=table).values == brute_values(game), game.to_text()
@@ -31,7 +31,7 @@ def test_equal_to_brute_force(count):
     assert wide > 50
 
 
-def test_moon_adds_what_bonus_cards_are_worth():
+def test_moon_adds_the_value_of_bonus_cards():
     points = {"3C": 1, "4C": -1, "TC": 2, "3D": 5, "4D": 1, "9S": 8, "TS": -3, "3H": 1}
     points |= {"TH": -1, "KH": -2}
     game = make_game(
@@ -77,14 +77,14 @@ def test_table_whose_generations_wrap_changes_no_value(wide):
 
 # ---- by hand ------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("allowed", "value"), [(True, -2), (False, 2)])
-def test_first_trick_that_forbids_points_keeps_them(allowed, value):
+def test_solver_keeps_points_off_the_first_trick(allowed, value):
     # Allowed, the queen goes on the club and seat 0 takes the two of hearts too. Forbidden, seat 1
     # must discard the diamond, and takes both with the queen.
     game = make_game("2C 2H/3D QH", "KC", moon="none", points_on_first_trick=allowed)
     assert solve(game).value == value
 
 
-def test_the_choice_of_the_shooter():
+def test_solver_makes_the_moon_choice():
     game = make_game("2C AH/3C KH", moon="choose", card_points={"AH": 1, "KH": 1, "2C": -3})
     play(game, "2C 3C KH AH")
     assert game.phase == "moon"
@@ -193,12 +193,12 @@ BAD: list[Any] = [
 
 
 @pytest.mark.parametrize(("message", "call"), BAD)
-def test_bad_input_is_named(message, call):
+def test_invalid_solver_input_is_refused(message, call):
     with raises_hearts_error(HeartsError, *message.split()):
         call()
 
 
-def test_worlds_that_do_not_fit_are_named():
+def test_worlds_inconsistent_with_view_are_refused():
     game = Game.deal("two_player", 0)
     view = game.view(game.current_player)
     world = next(iter(view.worlds()))
@@ -211,7 +211,7 @@ def test_worlds_that_do_not_fit_are_named():
 
 
 # ---- compiling ----------------------------------------------------------------------------------
-def test_the_solver_is_compiled_for_no_literals():
+def test_solver_is_not_compiled_for_literals():
     # Each would compile a function, with all that it links, once more: seconds of a first use.
     game = Game.deal("two_player", 3)
     solve(game)

@@ -102,7 +102,7 @@ def expected_blocks(view: PlayerView) -> dict[str, int]:
 
 
 @quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
-def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
+def test_flat_decodes_to_the_view(rules: Rules) -> None:
     encoder = FlatEncoder()
     names = {block.name for block in encoder.blocks(rules)}
     hit = np.zeros(encoder.size(rules), bool)
@@ -184,7 +184,7 @@ def test_observing_sees_an_encoder_registered_anew() -> None:
             del ENCODERS["anew"]
 
 
-def test_what_cannot_be_observed_is_refused() -> None:
+def test_observe_refuses_invalid_arguments() -> None:
     game = Game.deal("two_player", 1)
     with raises_hearts_error(HeartsError, "player"):
         game.observe(player=2)
@@ -352,7 +352,7 @@ def test_only_recall_separates_all_information_sets() -> None:
 
 
 @quick_cases("rules", ALL_RULES[::3] + VARIANTS, [ALL_RULES[0], *VARIANTS], ids=lambda r: r.name)
-def test_history_gives_back_the_play_in_order(rules: Rules) -> None:
+def test_history_decodes_to_the_play_in_order(rules: Rules) -> None:
     encoder = HistoryEncoder()
     for view in positions(rules, 1, 4):
         observation = encode(encoder, view)
@@ -368,7 +368,7 @@ def test_history_gives_back_the_play_in_order(rules: Rules) -> None:
 
 
 @quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
-def test_text_is_the_text_of_the_view(rules: Rules) -> None:
+def test_text_decodes_to_the_view_text(rules: Rules) -> None:
     encoder = TextEncoder()
     for view in positions(rules, 1, 7):
         observation = encode(encoder, view)

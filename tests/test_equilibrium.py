@@ -46,7 +46,7 @@ DECKS = [
 ]
 
 
-def test_the_example_of_a_tree_is_right():
+def test_tree_docstring_example_is_correct():
     results = doctest.testmod(tree)
     assert results.attempted
     assert not results.failed
@@ -175,7 +175,7 @@ def won_by_best(player, lines, deals):
     return sum(worth(some, 0) for some in hands.values())
 
 
-def test_counting_ends_where_a_limit_is_passed(monkeypatch):
+def test_tree_counting_stops_at_a_limit(monkeypatch):
     monkeypatch.setattr(walk, "_PART", 200)  # lines, of 2,108
     whole = count_tree(Walk(Rules.preset("micro")))
     counted = []
@@ -216,7 +216,7 @@ def test_counting_ends_where_a_limit_is_passed(monkeypatch):
         (lambda: solve("micro", save_to="/no/such/folder/file.safetensors"), ("save_to", "folder")),
     ],
 )
-def test_mistakes_are_named(make, words):
+def test_invalid_tree_or_solver_argument_is_refused(make, words):
     with pytest.raises(HeartsError) as error:
         make()
     assert all(word in str(error.value) for word in words), error.value
@@ -225,7 +225,7 @@ def test_mistakes_are_named(make, words):
 # ---- solving -------------------------------------------------------------------------------------
 # Best responses, which are those of a plain search (test_exploit.py), prove an equilibrium.
 @pytest.mark.parametrize("text", DECKS)
-def test_regrets_find_an_equilibrium(text):
+def test_solver_finds_an_equilibrium(text):
     found = solve(text, target=1e-8, iterations=20_000)
     assert found.exploitability < 1e-6
     check_figures(found)
@@ -299,7 +299,7 @@ def plain_iterations(deck, number):
     return averages
 
 
-def test_values_of_hands_add_up(micro):
+def test_hand_values_add_up(micro):
     solved = solve(micro, target=1e-9)
     for player, sign in ((0, 1), (1, -1)):
         hands = solved.hand_values(player)
@@ -321,7 +321,7 @@ def test_threads_do_not_change_the_result(micro, monkeypatch):
         assert np.array_equal(one, two)
 
 
-def test_progress_has_the_time_left(micro, clock):
+def test_solver_progress_has_the_time_left(micro, clock):
     clock.tick = 0.5  # an iteration reads it twice
     shown = []
     solve(micro, target=1e-8, progress=shown.append)
@@ -350,7 +350,7 @@ def player(micro, tmp_path_factory):
     return make_agent(str(file), seed=1)
 
 
-def test_the_player_plays_the_policy_from_both_seats(micro, player):
+def test_equilibrium_agent_plays_both_seats(micro, player):
     assert exploitability_of(player, micro).exploitability < 1e-4
     assert not exploitability_of(player, micro).frozen
     for game in itertools.islice(all_deals(micro.rules), 0, None, 7):
@@ -367,6 +367,6 @@ def test_the_player_plays_the_policy_from_both_seats(micro, player):
             mirrored.play(action)
 
 
-def test_the_player_refuses_other_rules(player):
+def test_equilibrium_agent_refuses_other_rules(player):
     with raises_hearts_error(HeartsError, "rules"):
         player.act(Game.deal(Rules.preset("mini"), 1).view(0))

@@ -31,7 +31,7 @@ PARTS = ("{} {}", "{} is in use", "{} names the agent", "{} (an agent of", "gave
 """How messages begin whose first value holds the argument."""
 
 
-def test_the_parts_are_those_of_the_message():
+def test_error_parts_equal_its_message():
     error = RulesError("players: 9 is out of range; give 2 to 7", value=9)
     assert (error.argument, error.value, error.hint) == ("players", 9, "give 2 to 7")
     error = HeartsError("rules: 'a: b; c' is no preset; give one; or none", value="a: b; c")
@@ -43,13 +43,13 @@ def test_the_parts_are_those_of_the_message():
     assert HeartsError().argument == HeartsError(1, 2).hint == ""
 
 
-def test_a_cut_message_has_its_parts():
+def test_shortened_error_keeps_its_parts():
     error = HeartsError(f"deal: {'x' * MAX_MESSAGE}; give less")
     assert len(str(error)) == MAX_MESSAGE + 3
     assert (error.argument, error.hint) == ("deal", "give less")
 
 
-def test_quoted_values_are_short_whatever_they_are():
+def test_quoted_values_are_always_short():
     class Rude:
         def __repr__(self):
             raise RuntimeError
@@ -65,7 +65,7 @@ def test_quoted_values_are_short_whatever_they_are():
     assert quoted("x" * 100) == "'" + "x" * 76 + "..."
 
 
-def test_checks_pass_on_what_was_given():
+def test_checks_pass_the_value_on():
     with raises_hearts_error(HeartsError, "deals", 10, value=11, hint=10):
         check_number("deals", 11, 1, 10)
     with raises_hearts_error(RulesError, "players", value=9):
@@ -74,7 +74,7 @@ def test_checks_pass_on_what_was_given():
 
 @pytest.mark.parametrize("value", [None, 9, 2.5, "text"])
 @pytest.mark.parametrize("again", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
-def test_the_parts_survive_a_process(again, value):
+def test_error_parts_survive_pickling(again, value):
     for made in (HeartsError, CheckpointError, ConfigError):
         error = again(made("seed: wrong; right", value=value, hint="another"))
         assert type(error) is made

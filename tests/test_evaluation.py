@@ -56,7 +56,7 @@ def mean_over_deals(by_play, deals):
 
 # ---- margins -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("rules", ["two_player", "mini", "classic", "omnibus players=5", "hoyle"])
-def test_a_deterministic_agent_is_exactly_level_with_itself(rules):
+def test_deterministic_agent_ties_with_itself(rules):
     result = evaluate("standard", "standard", rules, deals=40, seed=3)
     assert (result.margin, *result.ci95) == (0, 0, 0)
     assert not result.margins.any()
@@ -66,7 +66,7 @@ def test_a_deterministic_agent_is_exactly_level_with_itself(rules):
 
 
 @pytest.mark.parametrize("name", ["two_player", "micro", "party players=3", "no_pass", "hoyle"])
-def test_figures_are_those_of_plain_play(name):
+def test_evaluation_equals_plain_play(name):
     rules, deals, seed = Rules.make(name), 30, 11
     scores, shooters, chips = play_plainly(Lowest(), Highest(), rules, deals, seed)
     margins = scores[:, 1:].mean(1) - scores[:, 0]
@@ -95,7 +95,7 @@ def test_figures_are_those_of_plain_play(name):
 
 
 @pytest.mark.parametrize("rules", ["micro", "party players=3", "classic", "omnibus players=5"])
-def test_block_has_the_others_in_order_of_play(rules):
+def test_block_orders_opponents_by_seat(rules):
     agents, made = (Lowest(), Highest()), Rules.make(rules)
     block = Duel(*(Participant(agent, 0) for agent in agents), made, seed=11).play(0, 6)
     rows, points, shooters = [], [], []
@@ -113,7 +113,7 @@ def test_block_has_the_others_in_order_of_play(rules):
     assert block.shooters.tolist() == shooters
 
 
-def test_a_revoked_deal_is_settled_by_what_the_offender_pays():
+def test_revoked_deal_is_settled_by_the_offender():
     class NeverLegal:
         def act(self, view):
             return -1
@@ -123,7 +123,7 @@ def test_a_revoked_deal_is_settled_by_what_the_offender_pays():
 
 
 # ---- what a result tells -------------------------------------------------------------------------
-def test_a_result_tells_what_was_measured(tmp_path):
+def test_evaluation_records_what_was_measured(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(CODE.format(0))
     record = evaluate(f"{file}:Mine", "pro?worlds=30", "mini", 4, 9).to_json()
@@ -137,7 +137,7 @@ def test_a_result_tells_what_was_measured(tmp_path):
     assert record["platform"]["numpy"] == np.__version__
 
 
-def test_the_digest_of_the_deals_depends_on_nothing_but_the_cards():
+def test_deals_digest_depends_on_cards_alone():
     def digest(*arguments):
         return evaluate(*arguments).deals_digest
 
@@ -164,7 +164,7 @@ def test_the_digest_of_the_deals_depends_on_nothing_but_the_cards():
 
 
 # ---- determinism ---------------------------------------------------------------------------------
-def test_figures_follow_from_the_seed():
+def test_evaluation_follows_from_the_seed():
     first, again = (evaluate("easy", "standard", deals=100, seed=5) for _ in range(2))
     assert figures(first) == figures(again)
     assert first.margin != evaluate("easy", "standard", deals=100, seed=6).margin
@@ -180,7 +180,7 @@ def test_figures_follow_from_the_seed():
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])
-def test_figures_do_not_depend_on_how_many_play_at_once(monkeypatch, size):
+def test_evaluation_is_independent_of_block_size(monkeypatch, size):
     usual = evaluate("standard", "standard_trump", deals=60, seed=2)
     few = evaluate("standard", "standard_trump", deals=30, seed=2)
     assert (usual.margins[:30] == few.margins).all()
@@ -249,7 +249,7 @@ def test_ctrl_c_keeps_the_opponents_finished(unit):
         ("unit", "trick"),
     ],
 )
-def test_settings_that_are_none_are_refused(word, value):
+def test_invalid_evaluation_settings_are_refused(word, value):
     with raises_hearts_error(HeartsError, word, value=value):
         evaluate("easy", "standard", **{word: value})
 
@@ -265,7 +265,7 @@ def test_progress_grows_to_the_end(unit):
     assert (shares[-1], {total for _, total in told}) == (50, {50})
 
 
-def test_each_of_several_opponents_is_played_as_alone():
+def test_opponents_together_equal_each_alone():
     both = evaluate("pro", ["easy", "standard"], "micro", deals=20, seed=4)
     assert [found.opponent for found in both] == ["easy", "standard"]
     for found in both:

@@ -173,7 +173,7 @@ def policy_of(logits, legal):
     return torch.softmax(logits.double().masked_fill(~legal, -torch.inf), 1).numpy()
 
 
-def test_logged_value_is_that_before_the_update():
+def test_exact_learner_logs_value_before_update():
     learner = make_learner(recipe())
     chances = [
         chances_of(side, learner._log_policy(one).exp().numpy(), one.legal.numpy())

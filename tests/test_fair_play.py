@@ -297,7 +297,7 @@ def timed_player(monkeypatch, limit, late=(), start=None):
 
 
 @pytest.mark.parametrize("limit", [None, 1.0])
-def test_late_answer_under_a_time_limit_costs_32_games(limit, monkeypatch):
+def test_late_answer_under_time_limit_costs_32_games(limit, monkeypatch):
     player, asked = timed_player(monkeypatch, limit, late=[1] if limit is None else [2])
     views = BatchGame("two_player", 70, seed=1, autodeal=False).views()
     actions, faults = ask(player, views)
@@ -350,7 +350,7 @@ def test_reseed_after_crash_starts_process_without_waiting(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("agent", ["pimc_belief?model=easy", Pro(seed=1, worlds=3)])
-def test_specs_and_objects_are_sent(agent):
+def test_isolated_specs_and_objects_play_the_same(agent):
     rules = Rules.make("two_player")
     batch = BatchGame(rules, 20, seed=1, autodeal=False)
     for _ in range(17):
@@ -451,7 +451,7 @@ def test_late_answer_is_charged_and_play_continues(tmp_path, unit):
 
 
 @pytest.mark.parametrize("value", ["no", "", 1, float("nan"), [], np.array([True, False])])
-def test_isolate_that_is_no_flag_is_refused(value):
+def test_isolate_must_be_a_flag(value):
     for measure in (evaluate, compare):
         with raises_hearts_error(HeartsError, "isolate", hint="True or False"):
             measure("easy", "easy", "micro", isolate=value)
@@ -513,7 +513,7 @@ def assert_no_number_leads_to_the_deals(play, monkeypatch):
             assert all(seed not in seed_behind(number + (high << 62), which) for high in range(2))
 
 
-def test_an_answer_that_never_ends_is_a_fault():
+def test_endless_answer_is_a_fault():
     class Endless(Agent):
         name = "endless"
 

@@ -41,7 +41,7 @@ if sys.platform != "win32":
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
 
-def test_a_write_that_fails_leaves_the_old_content_and_names_the_file(
+def test_failed_write_keeps_content_and_names_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"
@@ -59,7 +59,7 @@ def test_a_write_that_fails_leaves_the_old_content_and_names_the_file(
 
 
 @posix
-def test_a_folder_that_cannot_be_synced_is_no_failure_but_a_broken_disk_is(
+def test_write_tolerates_unsyncable_folder_but_not_broken_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, sync = tmp_path / "file", os.fsync
@@ -81,7 +81,7 @@ def test_a_folder_that_cannot_be_synced_is_no_failure_but_a_broken_disk_is(
 
 
 @posix
-def test_a_link_and_what_it_leads_to_have_one_lock(tmp_path: Path) -> None:
+def test_link_and_target_share_one_lock(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     path, link = tmp_path / "there" / "file", tmp_path / "link"
     link.symlink_to(path)
@@ -89,7 +89,7 @@ def test_a_link_and_what_it_leads_to_have_one_lock(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_pipe_stays_a_pipe_and_a_link_leads_to_what_is_written(tmp_path: Path) -> None:
+def test_write_keeps_pipes_and_links(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -108,7 +108,7 @@ def test_a_pipe_stays_a_pipe_and_a_link_leads_to_what_is_written(tmp_path: Path)
 
 
 @posix
-def test_leftovers_go_and_what_is_being_written_stays(tmp_path: Path) -> None:
+def test_leftovers_are_removed_except_unfinished_files(tmp_path: Path) -> None:
     reused = tmp_path / f".a.npz.{os.getpid()}-0123abcd.tmp"  # in a container each number is
     absurd = tmp_path / f".a.npz.{10**30}-0123abcd.tmp"  # no process has such a number
     others = tmp_path / ".mine.tmp"
@@ -124,7 +124,7 @@ def test_leftovers_go_and_what_is_being_written_stays(tmp_path: Path) -> None:
 
 
 @posix
-def test_reading_stops_at_a_limit_and_refuses_devices(tmp_path: Path) -> None:
+def test_read_stops_at_limit_and_refuses_devices(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"12345")
     assert read_limited(path, 5, "a word") == b"12345"
@@ -140,7 +140,7 @@ def test_reading_stops_at_a_limit_and_refuses_devices(tmp_path: Path) -> None:
 
 
 @posix
-def test_what_is_at_a_path_is_told_whatever_the_path(tmp_path: Path) -> None:
+def test_kind_of_accepts_any_path(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     os.mkfifo(tmp_path / "pipe")
     assert kind_of(tmp_path / "file") == "file"
@@ -161,7 +161,7 @@ with held(Path(sys.argv[1]), "run: 'r'"):
 
 
 @posix
-def test_one_process_holds_a_lock_until_it_ends_or_is_killed(tmp_path: Path) -> None:
+def test_lock_is_held_until_process_ends(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -181,7 +181,7 @@ def test_one_process_holds_a_lock_until_it_ends_or_is_killed(tmp_path: Path) -> 
 
 
 @posix
-def test_a_lock_whose_holder_removes_it_meanwhile_is_taken_anew(
+def test_lock_removed_by_its_holder_is_retaken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the opening of the file and its locking the holder has ended, twice."""
@@ -206,7 +206,7 @@ def test_a_lock_whose_holder_removes_it_meanwhile_is_taken_anew(
 
 
 @posix
-def test_a_lock_needs_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_needs_no_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the file that has no room is the one that is named."""
 
     def full(*_: object) -> None:
@@ -218,7 +218,7 @@ def test_a_lock_needs_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @posix
-def test_every_signal_interrupts_but_one_that_was_ignored() -> None:
+def test_signals_interrupt_unless_ignored() -> None:
     for number in SIGNALS:
         with pytest.raises(KeyboardInterrupt) as caught, interruptible():
             signal.raise_signal(number)
@@ -244,7 +244,7 @@ def test_held_signal_sets_the_exit_status(number: int) -> None:
 
 
 @posix
-def test_a_signal_that_hits_a_destructor_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_signal_in_destructor_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
     class Hit:
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGTERM)
@@ -261,7 +261,7 @@ def test_a_signal_that_hits_a_destructor_is_not_lost(capsys: pytest.CaptureFixtu
 
 
 @posix
-def test_a_noted_signal_waits_and_a_second_one_may_not() -> None:
+def test_noted_signal_waits_but_second_may_not() -> None:
     for number in SIGNALS:
         calls: list[int] = []
         with interruptible(), noted_interrupt(lambda calls=calls: calls.append(1)) as pressed:

@@ -100,7 +100,7 @@ def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> No
 
 
 @quick_given(17, 100, games())
-def test_who_takes_a_trick_leads_the_next(game: Game) -> None:
+def test_trick_taker_leads_the_next(game: Game) -> None:
     takers = list(game.trick_takers)
     leaders = [trick[0][0] for trick in (*game.tricks, game.trick) if trick]
     assert takers[: len(leaders) - 1] == leaders[1:]
@@ -187,7 +187,7 @@ def test_copies_play_on_identically_and_independently(game: Game, seed: int) -> 
             assert twin != game
 
 
-def test_equality() -> None:
+def test_games_compare_by_state() -> None:
     game = micro()
     assert game == micro()
     assert game != play(micro(), "QC")
@@ -226,7 +226,7 @@ def test_a_bad_deal_is_refused(hands: Any, kitty: Any, words: list[str]) -> None
     assert "\n" not in str(caught.value)
 
 
-def test_deal_comes_as_lists_or_words_without_kitty() -> None:
+def test_deal_accepts_lists_or_words_without_kitty() -> None:
     expected = micro()
     assert Game("micro", [["QH", "QC", "QS"], ("ah", "A♦", "AC")]) == expected
     assert Game(Rules.preset("micro"), [{"QC", "QS", "QH"}, iter(["AC", "AD", "AH"])]) == expected

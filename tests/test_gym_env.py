@@ -45,7 +45,7 @@ def chooser(seed):
 
 @pytest.mark.parametrize("opponent", ["easy", "standard", ["pro", "easy"]])
 @pytest.mark.parametrize("observation", ["flat", "recall", "history", "text"])
-def test_gymnasiums_checker_passes(opponent, observation):
+def test_gymnasium_checker_passes(opponent, observation):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = gymnasium.make(
@@ -56,12 +56,12 @@ def test_gymnasiums_checker_passes(opponent, observation):
 
 
 @pytest.mark.slow
-def test_gymnasiums_checker_draws_in_every_render_mode():
+def test_gymnasium_checker_renders_in_every_mode():
     check_env(gymnasium.make(GYMNASIUM_ID).unwrapped)
 
 
 @pytest.mark.parametrize(("rules", "players"), GAMES)
-def test_stable_baselines3s_checker_passes(rules, players):
+def test_stable_baselines3_checker_passes(rules, players):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     checker.check_env(HeartsEnv(rules, players, opponent="easy"))
 
@@ -120,7 +120,7 @@ def test_seed_determines_all_later_episodes():
     assert len(set(first[0])) == 4
 
 
-def test_a_refused_reset_leaves_out_no_episode():
+def test_refused_reset_skips_no_episode():
     seeds = []
     for wrong in ({}, {"options": {"deal": "x"}}, {"options": {"dealer": 2}}, {"seed": -1}):
         env = HeartsEnv()
@@ -220,7 +220,7 @@ def test_opponent_may_only_name_a_card(make):
             play(form)
 
 
-def test_action_masks_reach_through_gymnasiums_wrappers():
+def test_action_masks_reach_through_gymnasium_wrappers():
     env = gymnasium.make(GYMNASIUM_ID)
     _, info = env.reset(seed=2)
     masks = env.get_wrapper_attr("action_masks")()

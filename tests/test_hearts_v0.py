@@ -110,7 +110,7 @@ def made(deal: dict[str, Any], rules: Rules = MICRO, **kwargs: Any) -> Any:
 
 # ---- the public batteries ------------------------------------------------------------------------
 @quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_battery_of_pettingzoo(game: tuple[str, int]) -> None:
+def test_pettingzoo_battery_passes(game: tuple[str, int]) -> None:
     """Each game has every encoder. All games together have every episode, reward and format."""
     offset = 5 * GAMES.index(game)
     rules = Rules.preset(*game)
@@ -149,7 +149,7 @@ BY_HAND = {
         ("three", "win", {5: [0.5, 0.5, -1]}),  # two share +1
     ],
 )
-def test_rewards_by_hand(deal: str, reward: str, paid: dict[int, list[float]]) -> None:
+def test_rewards_equal_hand_counts(deal: str, reward: str, paid: dict[int, list[float]]) -> None:
     """Rewards come after each card, and ``last`` returns all of them, the loser's last too."""
     known, rules, cards = BY_HAND[deal]
     env = hearts_v0.env(rules, reward=reward)
@@ -239,7 +239,7 @@ def test_deal_result_reaches_players_at_next_turn() -> None:
     assert sum(scores["player_0"]) > 0
 
 
-def test_max_deals_truncates() -> None:
+def test_max_deals_truncates_the_match() -> None:
     with raises_hearts_error(HeartsError, "max_deals", value=3):
         hearts_v0.raw_env(max_deals=3)  # the episode is one deal
     env: Any = hearts_v0.raw_env("classic", episode="match", max_deals=2, reward="win")
@@ -293,7 +293,7 @@ def illegal(env: Any) -> int:
 
 
 @pytest.mark.parametrize("episode", ["deal", "match"])
-def test_terminate(episode: str) -> None:
+def test_illegal_action_terminates_the_episode(episode: str) -> None:
     """The offender gets -1, the others nothing, and all is over."""
     env = hearts_v0.env(rules="party", players=3, episode=episode)
     env.reset(seed=1)
@@ -314,7 +314,7 @@ def test_terminate(episode: str) -> None:
     assert len(env.agents) == 3
 
 
-def test_raise_leaves_everything_as_it_was() -> None:
+def test_raise_changes_nothing() -> None:
     env = hearts_v0.env(illegal_action="raise", reward="trick")
     env.reset(seed=1)
     for _ in range(5):
@@ -364,7 +364,7 @@ def test_terminate_illegal_wrapper_of_pettingzoo_takes_over() -> None:
 
 
 @pytest.mark.parametrize("illegal_action", ILLEGAL_ACTIONS)
-def test_values_that_are_no_action_are_refused(illegal_action: str) -> None:
+def test_invalid_action_is_refused(illegal_action: str) -> None:
     """Numbers outside the space too: PettingZoo's AssertOutOfBoundsWrapper raises as well."""
     env = hearts_v0.env(illegal_action=illegal_action)
     env.reset(seed=1)
@@ -404,7 +404,7 @@ def test_actions_after_the_end() -> None:
             table.last()
 
 
-def test_order_of_calls() -> None:
+def test_calls_before_reset_or_step_are_refused() -> None:
     env = hearts_v0.env()
     assert isinstance(env, OrderEnforcingWrapper)
     assert isinstance(env, BaseWrapper)
@@ -513,7 +513,9 @@ def test_options_give_a_deal() -> None:
         ({"deal_number": -1}, DealError, "deal_number|-1"),
     ],
 )
-def test_bad_options(options: Any, error: type[Exception], message: str) -> None:
+def test_invalid_reset_options_are_refused(
+    options: Any, error: type[Exception], message: str
+) -> None:
     env: Any = hearts_v0.raw_env(MICRO)
     env.reset(seed=1)
     twin = copy.deepcopy(env)

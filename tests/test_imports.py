@@ -97,7 +97,7 @@ def graph(folder: Path) -> dict[str, set[str]]:
     return edges
 
 
-def test_what_measures_stands_on_five_floors() -> None:
+def test_measuring_code_has_five_layers() -> None:
     measure = "hearts_train.measure."
     edges = {
         name: [target for target in targets if target.startswith(measure)]
@@ -166,7 +166,7 @@ def test_the_core_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("folder", ["hearts_env", "agents/hearts_agents", "train/hearts_train"])
-def test_modules_import_in_no_ring(folder: str) -> None:
+def test_imports_have_no_cycles(folder: str) -> None:
     TopologicalSorter(graph(ROOT / folder)).prepare()  # or it raises a CycleError
 
 

@@ -39,7 +39,7 @@ def assert_keys_tell_as_much_as_views(views: list[PlayerView]) -> None:
 
 
 @quick_given(5, 30, games(rule_sets(max_players=5, max_hand=5)))
-def test_keys_under_any_rules(game: Game) -> None:
+def test_keys_match_views_under_any_rules(game: Game) -> None:
     positions = [game]
     while positions[-1].actions:
         positions.append(positions[-1].clone())
@@ -66,7 +66,7 @@ def test_information_sets_have_distinct_keys(name: str) -> None:
     assert len(keys) == sum(side.num_infosets for side in tree.sides)
 
 
-def test_what_a_key_tells() -> None:
+def test_key_text_is_as_documented() -> None:
     game = Game.deal("classic", seed=3, deal_number=0, dealer=2)
     for _ in range(20):
         game.play(game.legal_actions()[0])
@@ -102,7 +102,7 @@ def hands_of(game: Game) -> tuple[tuple[str, ...], ...]:
 
 
 @quick_given(10, 60, games(rule_sets(max_players=7, max_hand=9)))
-def test_a_game_of_a_view_under_any_rules(game: Game) -> None:
+def test_game_from_view_under_any_rules(game: Game) -> None:
     for player in range(game.rules.players):
         view = game.view(player)
         for world in [hands_of(game), *view.sample_worlds(2, seed=1)]:
@@ -160,7 +160,7 @@ def changed(view: PlayerView, **piles: str) -> list[Any]:
     return world
 
 
-def test_worlds_that_cannot_be() -> None:
+def test_impossible_worlds_are_refused() -> None:
     game = Game("micro", [["QC", "AC", "QS"], ["QD", "AS", "AH"]])
     game.play("QC")
     view = game.view(1)  # holds QD AS AH; has seen QC led
@@ -188,7 +188,7 @@ def test_worlds_that_cannot_be() -> None:
 
 # ---- deals ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["micro", "mini hand_size=2", "micro first_lead=eldest_hand"])
-def test_all_deals(name: str) -> None:
+def test_all_deals_equal_plain_enumeration(name: str) -> None:
     rules = Rules.make(name)
     deals = list(all_deals(name))
     assert deals == [(*(g.hand(p) for p in (0, 1)), g.kitty) for g in every_deal(rules)]
@@ -202,7 +202,7 @@ def test_all_deals(name: str) -> None:
     assert sorted(leads) == sorted(map(tuple, Walk(rules).deals.tolist()))
 
 
-def test_deals_of_three() -> None:
+def test_all_deals_of_three_players() -> None:
     rules = small(3, 2, ranks="QA")
     deals = list(all_deals(rules))
     assert len(set(deals)) == len(deals) == num_deals(rules) == 28 * 15 * 6

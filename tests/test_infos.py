@@ -184,7 +184,7 @@ def test_infos_are_numbers_and_arrays_of_numbers(door: str, options: dict[str, A
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_the_opponent_is_its_place_in_the_list(players: int) -> None:
+def test_info_opponent_is_its_list_position(players: int) -> None:
     """All three environments agree. The value is -1 if the opponents of several seats differ."""
     options: dict[str, Any] = {"players": players, "opponent": ["easy", "standard"]}
     rules = "hoyle" if players == 3 else "micro"
@@ -386,7 +386,7 @@ def seeds_behind(number: int) -> set[int]:
     return found
 
 
-def test_mixing_is_undone_by_the_test_itself() -> None:
+def test_unmix_inverts_mixing() -> None:
     for number in (0, 1, 2**63, 2**64 - 1, 123456789):
         assert unmix(int(k.mix(np.uint64(number)))) == number
         assert number >> 1 in seeds_behind(derived_seed(number >> 1, 3))
@@ -411,7 +411,7 @@ def test_episode_seeds_do_not_reveal_the_next() -> None:
                 assert episode_seed(root, later) != env.episode_seed
 
 
-def test_siphash_is_that_of_its_authors() -> None:
+def test_siphash_matches_the_published_vector() -> None:
     """Appendix A of the paper has a vector of 15 bytes, the reference code one of eight, 0 to 7."""
     key0, key1 = (np.uint64(n) for n in (0x0706050403020100, 0x0F0E0D0C0B0A0908))
     found = int(siphash(key0, key1, key0))
@@ -474,7 +474,7 @@ def test_window_shows_only_the_learners_cards(rules: str, players: int, frames: 
     assert len(seats) > 1
 
 
-def test_window_shows_the_player_asked_for(frames: list[str]) -> None:
+def test_window_shows_the_chosen_player(frames: list[str]) -> None:
     for shown, count in (("all", 2), ("player_1", 1), ("current_player", 1)):
         frames.clear()
         HeartsEnv(render_mode="human", render_for=shown, seat=0).reset(seed=1)
