@@ -28,7 +28,9 @@ async def find_hint(players: Players, view: PlayerView) -> dict[str, Any]:
     except HeartsError as error:
         raise Refusal("not_fit", str(error)) from None
     except TimeoutError:
-        raise Refusal("not_fit", f"it took longer than {_PATIENCE:g} seconds") from None
+        raise Refusal(
+            "not_fit", f"hint: it took longer than {_PATIENCE:g} seconds; ask again"
+        ) from None
 
 
 def warm_up(players: Players) -> None:

@@ -373,7 +373,9 @@ class TableManager:
         live = self._live.get(table)
         if live is None:
             if not self.folder.path_of(table).is_file():
-                raise Refusal("unknown_table", "table: no table has this name; see the link")
+                raise Refusal(
+                    "unknown_table", "table: there is no table of this name; check the link"
+                )
             self._make_room()
             live = self._live[table] = LiveTable(self._read(table), self)
         self._live.move_to_end(table)
@@ -390,7 +392,7 @@ class TableManager:
             raise Refusal("unknown_table", text) from None
         agents = {seat.agent for seat in table.seats if seat.agent}
         if lacking := agents - self.players.listed.keys():
-            text = f"table: {min(lacking)} is not here now; start the server with --agent for it"
+            text = f"table: {min(lacking)} is missing; start the server with --agent for it"
             raise Refusal("unknown_agent", text)
         return table
 
@@ -412,7 +414,7 @@ class TableManager:
         seats = []
         for kind, name in wanted:
             if kind == "agent":
-                await self.players.fitting(name, rules)
+                await self.players.check_fits(name, rules)
             me = Seat(owner=browser.owner, name=request["name"] or "You")
             seats.append(me if kind == "me" else Seat(agent=name))
         kinds = [seat.kind for seat in seats]
@@ -469,7 +471,7 @@ class TableManager:
             return
         name = next((name for name, live in self._live.items() if live.is_idle), None)
         if name is None:
-            raise Refusal("too_many_tables", "all tables are taken; try again in some minutes")
+            raise Refusal("too_many_tables", "all tables are in use; try again in a few minutes")
         self._live.pop(name).close()
 
     def _check_room(self, browser: Browser) -> None:
@@ -477,5 +479,5 @@ class TableManager:
         if self.folder.num_tables >= self.limits.stored:
             raise Refusal("too_many_tables", "the server's disk is full")
         if not self._created.take(browser.address):
-            text = "too many new tables from this address; wait some minutes"
+            text = "too many new tables from this address; wait a few minutes"
             raise Refusal("too_many_tables", text)

@@ -88,7 +88,7 @@ def _name(name: str, value: Any) -> str:
 
 def _table(name: str, value: Any) -> str:
     if type(value) is not str or not TABLE_ID.fullmatch(value):
-        raise Refusal("unknown_table", f"{name}: there is no table {quoted(value)}; see the link")
+        raise Refusal("unknown_table", f"{name}: there is no table {quoted(value)}; check the link")
     return value
 
 

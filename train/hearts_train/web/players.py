@@ -203,35 +203,20 @@ class Players:
             for agent in self.listed.values()
         ]
 
-    def find(self, name: str) -> Listed:
-        """Return the agent of this name.
-
-        Raises:
-            Refusal: if it is not on the list.
-        """
-        found = self.listed.get(name)
-        if found is None:
-            raise Refusal(
-                "unknown_agent", f"agent: {quoted(name)} is unknown; take {', '.join(self.listed)}"
-            )
-        return found
-
-    async def fitting(self, name: str, rules: Rules) -> Listed:
-        """Return the agent of this name if it can play these rules.
-
-        Raises:
-            Refusal: if it is not on the list or cannot play them.
-        """
-        agent = self.find(name)
+    async def check_fits(self, name: str, rules: Rules) -> None:
+        """Refuse an agent that is not on the list or cannot play these rules."""
+        agent = self.listed.get(name)
+        if agent is None:
+            known = ", ".join(self.listed)
+            raise Refusal("unknown_agent", f"agent: {quoted(name)} is unknown; choose from {known}")
         if rules.name in agent.games:
-            return agent
+            return
         try:
             await agent.workers.run(lambda: agent.check_rules(rules), self.patience)
         except TimeoutError:
-            raise Refusal("not_fit", f"agent: {name} does not answer; take another") from None
+            raise Refusal("not_fit", f"agent: {name} does not answer; choose another") from None
         except HeartsError as error:
             raise Refusal("not_fit", f"agent: {name} cannot play {rules.name}: {error}") from None
-        return agent
 
     async def decide(
         self, agent: Listed, place: AgentSeat, view: PlayerView, seed: int

@@ -101,7 +101,7 @@ class ReviewQueue:
             Refusal: if many wait already.
         """
         if self._waiting[address] >= MOST_EACH or self.num_waiting >= self.most:
-            raise Refusal("too_fast", "too many deals wait for a review; try again in a minute")
+            raise Refusal("too_fast", "too many deals are waiting; try again in a minute")
 
     def begin(self, address: str, work: Work, given: Json) -> asyncio.Task[bytes]:
         """Begin a review. Its task returns the answer as JSON or raises a `Refusal`."""
@@ -138,7 +138,7 @@ class ReviewQueue:
             text = f"deal: it takes longer than {self.patience:g} seconds; use hearts analyse"
             raise Refusal("too_long", text) from None
         except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
-            text = "deal: it has characters that cannot be written; correct it"
+            text = "deal: some characters cannot be written; correct them"
             raise Refusal("bad_deal", text) from None
         except HeartsError as error:
             raise Refusal("bad_deal", str(error)) from None
@@ -168,7 +168,7 @@ async def _answer(request: Request, work: Work) -> Response:
         task = reviews.begin(address, work, given)
         await _wait(task, request)
         if task.cancelled():
-            raise Refusal("ending", "the server is being stopped; try again later")
+            raise Refusal("ending", "the server is stopping; try again later")
         return Response(task.result(), media_type="application/json")
     except Refusal as refusal:
         return refused(_STATUS.get(refusal.code, 503), refusal.code, refusal.text)
