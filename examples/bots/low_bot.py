@@ -1,6 +1,7 @@
-"""A bot in Python for `exec:`: the protocol is in docs/agents.md. Needs no package.
+"""A bot in Python for `exec:`, without any package. docs/agents.md describes the protocol.
 
-Follows suit with the highest card that does not take the trick, else plays its lowest legal card.
+It follows suit with the highest card that does not take the trick. Otherwise it plays its lowest
+legal card.
 """
 
 import json
@@ -11,12 +12,12 @@ SUITS = "CDSH"
 
 
 def order(card):
-    """Cards from low to high: by rank, then clubs, diamonds, spades, hearts."""
+    """Return a sort key: by rank, then clubs, diamonds, spades, hearts."""
     return RANKS.index(card[0]) * 4 + SUITS.index(card[1])
 
 
 def choose(view):
-    """The name of an action, one of view["legal"]."""
+    """Return the name of a legal action, from view["legal"]."""
     legal = view["legal"]
     if view["phase"] == "moon":
         return "moon:others"
@@ -36,7 +37,7 @@ def choose(view):
 
 
 def main():
-    """Answer every line that wants an answer."""
+    """Answer every message that needs an answer."""
     for line in sys.stdin:
         message = json.loads(line)
         kind = message["type"]
@@ -48,7 +49,7 @@ def main():
             answer = {"type": "actions", "actions": [choose(view) for view in message["views"]]}
         elif kind == "bye":
             return
-        else:  # game, over: this bot remembers nothing
+        else:  # game or over, which this bot ignores
             continue
         print(json.dumps(answer), flush=True)
 
