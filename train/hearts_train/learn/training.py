@@ -63,8 +63,6 @@ def train(
     progress: bool = True,
     learner: type[Learner] | None = None,
     seeds: None = None,
-    workers: int | None = None,
-    backend: str = "local",
 ) -> RunResult: ...
 
 
@@ -72,7 +70,6 @@ def train(
 def train(
     config: TrainConfig | None = None,
     run_dir: Path | None = None,
-    resume: None = None,
     *,
     progress: bool = True,
     learner: type[Learner] | None = None,
