@@ -333,7 +333,7 @@ def learned(config: str) -> str:
     seeds = ", ".join(trained["run"].rpartition("-")[2] for trained, _ in runs)
     decisions = f"{runs[0][0]['decisions'] / 1e6:.1f} M decisions"
     return (
-        table(["opponent", "points per deal", "deals won"], rows)
+        table(["opponent", "margin in points per deal", "deals won"], rows)
         + f"\nMean ± standard deviation of {len(runs)} runs of {decisions} each (seeds {seeds}).\n"
         f"Each run was evaluated on {deals}.\n"
     )
