@@ -117,10 +117,8 @@ from __future__ import annotations
 
 import copy
 import secrets
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -250,7 +248,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._game: Game | None = None
         self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
         self._offender: int | None = None  # who ended the episode by an illegal action
-        self._ready: Observation | None = None  # what the player to act sees, not yet handed out
+        self._next_observation: Observation | None = (
+            None  # written by `step`
+        )
         self._no_mask = read_only(np.zeros(rules.num_actions, np.int8))
         self._no_result = self._masked(no_result(rules, is_match=episode == "match"))
         self.terminations: dict[str, bool] = {}
@@ -292,9 +292,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def observe(self, agent: str) -> Observation:
         """Return the observation of `agent`, at any time, also after the end."""
-        ready = self._ready
+        ready = self._next_observation
         if ready is not None and agent is self.agent_selection:
-            self._ready = None  # who asks again gets arrays of its own
+            self._next_observation = None  # who asks again gets arrays of its own
             return ready
         game, seat = self.game, self._seats[self._agent_of(agent)]
         mask = np.zeros(self.rules.num_actions, np.int8)
@@ -325,13 +325,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             info["action_mask"] = self._mask
         return info
 
-    def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
-        """Yield the agent to act, for a loop with a ``step`` each time, until none is left."""
-        for _ in repeat(None, int(min(max_iter, sys.maxsize))):
-            if not self.agents:
-                return
-            yield self.agent_selection
-
     def last(
         self,
         observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
@@ -346,7 +339,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         agent = self.agent_selection
         observation = None
         if observe:
-            observation, self._ready = self._ready, None
+            observation, self._next_observation = self._next_observation, None
             if observation is None:
                 observation = self.observe(agent)
         info = self._infos[agent].copy()  # as `info_of`, which would cost a call
@@ -408,7 +401,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         assert game.current_player is not None
         self._game = game
         self._totals = None if self.match is None else list(self.match.totals)
-        self._mask, self._ready = np.zeros(self.rules.num_actions, np.int8), None
+        self._mask, self._next_observation = np.zeros(self.rules.num_actions, np.int8), None
         _write_mask.call(game.legal_mask, self._mask)
         self.agent_selection = self.possible_agents[game.current_player]
 
@@ -443,7 +436,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 self._end_deal(agent, game)
             else:
                 self.agent_selection = self.possible_agents[seat]
-                self._mask, self._ready = mask, observation
+                self._mask, self._next_observation = mask, observation
                 if self._pays_early:
                     self._forget_rewards(agent)
                     self._pay(self._rewarder.step(game))
@@ -485,7 +478,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if match is None:
             self._stop(game, self.terminations)
             return
-        match.finish_deal()
+        match._finish_deal()
         self._pay(self._rewarder.deal_end(match.last_net))
         if match.is_over or match.num_deals == self.max_deals:
             self._pay(self._rewarder.episode_end(match.totals))
@@ -498,7 +491,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """End the episode for all agents; each is then selected once more, for a last look."""
         ends.update(dict.fromkeys(self.agents, True))
         self._give_result(game)
-        self._mask, self._ready = self._no_mask, None
+        self._mask, self._next_observation = self._no_mask, None
         self.agent_selection = self.agents[0]
 
     def _give_result(self, game: Game) -> None:

@@ -104,7 +104,7 @@ class BatchGame:
         self.space = self.encoder.space(self.rules)
         n = self.num_games
         self.states: k.Vector = np.empty((n, self.rules.state_size), np.int64)
-        self.states[:] = loops.empty_state(self.rules)
+        self.states[:] = self.rules.empty_state
         self.legal: k.Vector = np.zeros(n, np.int64)
         self.seeds: k.Vector = np.zeros(n, np.int64)
         self.done: NDArray[np.bool_] = np.zeros(n, np.bool_)
@@ -250,7 +250,7 @@ class BatchGame:
             HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
                 two of the three overlap. Nothing has been played.
         """
-        given, n = (observations, masks), self.num_games
+        n = self.num_games
         acts = check_actions(actions, n)
         shown = self._check_out(observations, (n, *self.space.shape), self._dtypes, "observations")
         mask = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
@@ -265,7 +265,7 @@ class BatchGame:
             self._threads.run(self._fused, self._words, n, _CHUNK_OF_STEPS)
         else:
             self._threads.share(lambda part, _: self._step(part, acts, shown, mask), n)
-        return (shown if given[0] is None else given[0], mask if given[1] is None else given[1])
+        return (shown if observations is None else observations, mask if masks is None else masks)
 
     def _words_of_step(self) -> k.Vector:
         """What ``loops.give_step`` completes; also finds what does a step in one pass."""
@@ -353,7 +353,7 @@ class BatchGame:
                 "state: seeds and deals are not integers from 0; give the whole state of a batch"
             )
         dealt, legal = np.empty_like(self.states), np.empty_like(self.legal)
-        dealt[:] = loops.empty_state(self.rules)
+        dealt[:] = self.rules.empty_state
         loops.deal(self.rules.vector, dealt, self._all, given["seeds"].copy(), legal)
         hands = [k.HANDS + k.SEAT * seat for seat in range(self.rules.players)]
         for game, vector in enumerate(given["states"]):

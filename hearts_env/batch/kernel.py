@@ -19,13 +19,6 @@ MAX_GAMES = 10_000_000
 """Of a batch."""
 
 
-def empty_state(rules: Rules) -> k.Vector:
-    """A new state of these rules before anything is dealt."""
-    state = np.empty(rules.state_size, np.int64)
-    k.clear(state)
-    return state
-
-
 @jit
 def write_legal(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
     """Write the legal actions of each of `states` as a bit mask, in place."""

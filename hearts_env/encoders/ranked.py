@@ -15,12 +15,6 @@ from hearts_env.support.bits import popcount, stack_words
 from hearts_env.support.jit import inlined, jit
 
 
-def suit_sizes(rules: Rules) -> list[int]:
-    """How many cards of each suit the deck has, CDSH."""
-    masks = rules.vector[k.R_SUIT_MASK : k.R_SUIT_MASK + 4]
-    return [int(mask).bit_count() for mask in masks]
-
-
 @inlined
 def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np.uint64]) -> int:
     """Append the facts that ``flat`` has not to `words`, from bit `at` on; returns the end."""
@@ -114,15 +108,16 @@ class RankedEncoder(FlatEncoder):
             "among the cards of their suit still out, the lowest in the first of the suit's places"
         )
         n = len(rules.deck)
+        suits = rules.vector[k.R_SUIT_MASK : k.R_SUIT_MASK + 4]
         blocks = [
             Block("hand_ranked", n, f"the observer's cards by their order {out}"),
             Block("others_ranked", n, "cards that others may hold, likewise"),
             Block("trick_ranked", n, "cards of the unfinished trick, likewise"),
         ]
         for name, whose in (("hand", "the observer's cards"), ("others", "cards others may hold")):
-            for suit, size in zip("CDSH", suit_sizes(rules), strict=True):
+            for suit, cards in zip("CDSH", suits, strict=True):
                 meaning = f"how many of {whose} are {suit}, one-hot from 0"
-                blocks.append(Block(f"{name}_number_{suit}", size + 1, meaning))
+                blocks.append(Block(f"{name}_number_{suit}", int(cards).bit_count() + 1, meaning))
         return super().blocks(rules) + blocks
 
     def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:

@@ -194,8 +194,7 @@ class Rewarder:
         r, s = self.rules.vector, game.vector
         if not _pay_seats.call(r, s, self.number, self._paid, self.scale, self._out):
             return None
-        rewards: list[float] = self._out.tolist()
-        return rewards
+        return self._out.tolist()
 
     def deal_end(self, net: Sequence[int | Fraction]) -> list[float] | None:
         """The reward of every seat for a deal that a match has settled; None: nobody gets any.

@@ -57,15 +57,15 @@ class FusedWriter(Writer):
         step = step_of(form.encoder)
         assert step is not None
         self._step = DirectCall(step)
-        self._is_plain = form.mask_in_observation and form.dtype == form.own_dtype
+        self._needs_join = not form.mask_in_observation or form.dtype != form.own_dtype
 
     def step(self, state: k.Vector, action: int) -> Turn:
         """As ``Writer.step``, with the next player's observation."""
         mask, out = _empty(self._num_actions, _INT8), _empty(self._shape, self._dtype)
         status = self._step.call(self._vector, state, action, mask, out)
-        if self._is_plain:  # as `join` has it, without a call
-            return status, mask, {"observation": out, "action_mask": mask}
-        return status, mask, self.form.join(out, mask)
+        if self._needs_join:
+            return status, mask, self.form.join(out, mask)
+        return status, mask, {"observation": out, "action_mask": mask}
 
 
 def make_writer(rules: Rules, form: ObservationFormat) -> Writer:

@@ -330,7 +330,7 @@ class Match(Standing):
             raise IllegalActionError(_OVER)
         self.game.play(action)
         if self.game.is_over:
-            self.finish_deal()
+            self._finish_deal()
 
     def revoke(self) -> None:
         """End the deal at the expense of the player to act; see ``Game.revoke``.
@@ -341,9 +341,9 @@ class Match(Standing):
         if self.is_over:
             raise IllegalActionError(_OVER)
         self.game.revoke()
-        self.finish_deal()
+        self._finish_deal()
 
-    def finish_deal(self) -> None:
+    def _finish_deal(self) -> None:
         """Settle the deal, which is over, and start the next one unless the match ends."""
         game = self.last_game = self.game
         self._add(game.scores(), points_settled(game.rules, game.vector))

@@ -91,15 +91,15 @@ def fits(r: Vector, v: Vector, hands: Vector) -> bool:
 
 
 @jit
-def next_combination(chosen: Vector, k: int, n: int) -> bool:
-    """The next k of n places in lexicographic order, in place; False after the last."""
-    i = k - 1
-    while i >= 0 and chosen[i] == n - k + i:
+def next_combination(chosen: Vector, size: int, n: int) -> bool:
+    """Make `chosen` the next `size` of n places in lexicographic order; False after the last."""
+    i = size - 1
+    while i >= 0 and chosen[i] == n - size + i:
         i -= 1
     if i < 0:
         return False
     chosen[i] += 1
-    for j in range(i + 1, k):
+    for j in range(i + 1, size):
         chosen[j] = chosen[j - 1] + 1
     return True
 
