@@ -1,8 +1,8 @@
-"""The words of the rules: cards, suits and ranks, and what options can be, with their numbers.
+"""Names and numbers of cards, suits and ranks, and the values of the rules' options.
 
-A card is written rank then suit (``QS``). Within a rule set a card is a number, its place in the
+A card is written as rank and suit (``QS``). Within a rule set a card is a number, its place in the
 deck: clubs, diamonds, spades, hearts, each suit low to high. Sets of cards are bit masks over
-these numbers. The number of an option's value is its place below.
+these numbers. The number of an option's value is its place in the tuples below.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLUBS, DIAMONDS, SPADES, HEARTS = range(4)
 SUIT_NAMES = ("clubs", "diamonds", "spades", "hearts")
 ALL_CARDS: tuple[str, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
 
-# What options of the rules can be, in the order of the rule book's table.
+# The values of the rules' options, in the order of the rule book's table.
 FIRST_LEADS = ("lowest_club", "any_club", "eldest_hand")
 BREAKS = ("heart", "void", None)
 UNBROKEN_LEADS = ("only_hearts", "spades_or_hearts", "queen_frees_hearts")
@@ -28,36 +28,36 @@ KITTIES = ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty"
 SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
 DIRECTIONS = ("left", "right", "across", "hold")
 MAX_ROTATION = 16
-"""Directions of the exchange, at most."""
+"""The most directions of the exchange."""
 
 BYTE_ORDER_MARK = "\ufeff"
-"""What some editors put at the start of a text."""
+"""A mark that some editors write at the start of a text."""
 
 _ORDER = {card: place for place, card in enumerate(ALL_CARDS)}
 _LETTERS = str.maketrans("♣♦♠♥", SUITS, "\ufe0e\ufe0f" + BYTE_ORDER_MARK)
 
 
 def suit_of(card: str) -> int:
-    """The suit of a card's name, 0..3 in the order clubs, diamonds, spades, hearts."""
+    """Return the suit of a card's name: 0 to 3 for clubs, diamonds, spades, hearts."""
     return SUITS.index(card[1])
 
 
 def rank_of(card: str) -> int:
-    """The rank of a card's name, 0 (the two) .. 12 (the ace)."""
+    """Return the rank of a card's name, from 0 (the two) to 12 (the ace)."""
     return RANKS.index(card[0])
 
 
 def card_letters(text: str) -> str:
-    """Return the rank and suit letters in `text`: upper case, T for 10, a letter per suit sign.
+    """Return `text` in upper case, with T for 10 and letters for suit signs.
 
-    Marks that phones and editors add are dropped: U+FE0E and U+FE0F, which select how a suit sign
-    is drawn, and byte order marks.
+    Invisible marks are dropped: U+FE0E and U+FE0F, which phones add to suit signs, and byte order
+    marks.
     """
     return text.translate(_LETTERS).strip().upper().replace("10", "T")
 
 
 def parse_card(text: object) -> str:
-    """Return the card's name in its one spelling; reads lower case, ``10h`` and ``Q♠`` too.
+    """Return a card's name from any spelling, such as ``qs``, ``10h`` or ``Q♠``.
 
     Raises:
         NotationError: if `text` is not a card.
@@ -73,12 +73,12 @@ def parse_card(text: object) -> str:
 
 
 def sort_cards(cards: Iterable[str]) -> tuple[str, ...]:
-    """Cards in the order of the deck."""
+    """Return cards in deck order."""
     return tuple(sorted(cards, key=_ORDER.__getitem__))
 
 
 class CardPoints(Mapping[str, int]):
-    """Points by card, immutable and hashable; cards that are not named are worth nothing."""
+    """Points by card, immutable and hashable. Cards that are missing have 0 points."""
 
     __slots__ = ("_points",)
     _points: Mapping[str, int]
@@ -117,7 +117,7 @@ HEARTS_AND_QUEEN = CardPoints({**HEARTS_ONE, "QS": 13})
 
 
 def mask_of(cards: Iterable[int]) -> int:
-    """The bit set of card numbers."""
+    """Return the bit mask of card numbers."""
     mask = 0
     for card in cards:
         mask |= 1 << card
@@ -125,15 +125,15 @@ def mask_of(cards: Iterable[int]) -> int:
 
 
 def cards_of(mask: int) -> Iterator[int]:
-    """The card numbers in a bit set, ascending."""
+    """Yield the card numbers in a bit mask, ascending."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
 
 
-# Bit sets become lists 14 bits at a time: a look-up is several times quicker than a loop, and
-# legal actions are asked for at every step. The tables are made when first needed.
+# Every step lists legal actions, and a look-up of 14 bits at a time is several times faster than a
+# loop. The tables are made on first use.
 _CHUNK = 14
 _tables: list[list[tuple[int, ...]]] = []
 
@@ -147,7 +147,7 @@ def _make_tables() -> None:
 
 
 def list_of(mask: int) -> list[int]:
-    """The card numbers in a bit set below 2**56, as an ascending list."""
+    """Return the card numbers in a bit mask below 2**56, ascending."""
     if not _tables:
         _make_tables()
     a, b, c, d = _tables

@@ -1,49 +1,49 @@
 """# Hearts
 
-A game of tricks in which points are bad, for 2 to 7 players. The default is a game for two with
-28 cards. Each player sees 13 of them, and two cards stay hidden to the end, so that a player faces
-at most 105 possible worlds. The other games of the rule book, classic Hearts of four among them,
-are other values of `rules`.
+A trick-taking game for 2 to 7 players in which points are bad. The default is a game for two with
+28 cards. Each player sees 13 of them, and two cards stay hidden to the end, so a player faces at
+most 105 possible worlds. The other games of the rule book, including classic Hearts for four, are
+other values of `rules`.
 
 |                      |                                                                          |
 |----------------------|--------------------------------------------------------------------------|
 | Import               | `from hearts_env import hearts_v0`                                       |
 | By name              | `pettingzoo.make("aec", "hearts_env/hearts-v0")`                         |
-| Agents               | `agents = ["player_0", "player_1"]`; 2 to 7 of them, by the rules        |
+| Agents               | `agents = ["player_0", "player_1"]`; 2 to 7, depending on the rules      |
 | Turns                | one agent at a time (AEC); the taker of a trick leads the next           |
-| Parallel API         | `hearts_v0.parallel_env`, also `noop=True`                               |
+| Parallel API         | `hearts_v0.parallel_env`, also with `noop=True`                          |
 | Manual control       | no; `hearts play` on the command line                                    |
 | Actions              | `Discrete(28)`: action i is the card `rules.deck[i]`                     |
 | Observation          | `{"observation": Box, "action_mask": Box}`                               |
-| Observation shape    | (200,) int8 in [0, 1]; another encoder, another shape                    |
+| Observation shape    | (200,) int8 in [0, 1]; depends on the encoder                            |
 | Action mask          | (28,) int8                                                               |
 | State                | (245,) float32, all cards open, for centralised critics                  |
 | Episode              | one deal, or a whole match                                               |
 
 ## Rules
 
-1. Take few points. Each heart counts 1, the queen of spades 13: 20 in all.
+1. Take few points. Each heart counts 1 and the queen of spades 13, 20 in all.
 2. The deck is 2, 4, 6, 8, 10, queen and ace of each suit; the ace is high. Each player is dealt 13
    cards. The last two stay face down.
-3. Whoever holds the lowest club in either hand leads it to the first trick.
+3. The player with the lowest club in either hand leads it to the first trick.
 4. Follow suit if you can. If not, play any card. The queen of spades must follow suit, except
    under two_player queen_any_time=true, where she may be played at any time.
-5. Hearts are trump: the highest heart takes a trick. Without one, the highest card of the suit
-   that was led takes it. The taker leads the next trick.
-6. Hearts may not be led until they are broken: until a player could not follow suit.
-7. A player who holds only hearts and spades may lead a heart all the same, which breaks them.
-8. The moon: a player who takes all point cards that are taken scores 0, and the other player 20.
+5. Hearts are trump: the highest heart takes a trick. Without a heart, the highest card of the suit
+   led takes it. The taker leads the next trick.
+6. Hearts may not be led until they are broken, that is, until a player could not follow suit.
+7. A player who holds only hearts and spades may still lead a heart, which breaks them.
+8. The moon: a player who takes all point cards that are taken scores 0, and the opponent 20.
 9. A deal ends after 13 tricks. The lower score wins.
-10. A match is deal after deal until a total reaches 100. The lower total wins. Another deal is
-    played if both reach 100 in the same deal, and as long as they are equal.
+10. A match is played deal by deal until a total reaches 100. The lower total wins. Another deal is
+    played if both totals reach 100 in the same deal, and while they are equal.
 
-Other presets differ: games of three or more have no trump, and in most of them cards are passed
-before play. `hearts rules` on the command line lists the presets.
+Other presets differ. Games for three or more have no trump, and most of them pass cards before
+play. `hearts rules` on the command line lists the presets.
 
 ## Actions
 
-Action i plays the card `rules.deck[i]`; where cards are passed, it first passes them one by one.
-These are the cards of the default game:
+Action i plays the card `rules.deck[i]`. In games with an exchange, actions first choose the cards
+to pass, one by one. These are the cards of the default game:
 
 ```
  0 2C    1 4C    2 6C    3 8C    4 TC    5 QC    6 AC
@@ -53,44 +53,44 @@ These are the cards of the default game:
 ```
 
 Under `moon="choose"` there are two more actions, for the player who has shot the moon: `len(deck)`
-takes the points off oneself, `len(deck) + 1` gives them to all others.
+subtracts the points from the player's score, and `len(deck) + 1` adds them to all other scores.
 
 ## Observations
 
-The array is what an encoder makes of all that the agent may know. `flat` is a row of zeros and
-ones in blocks: the hand, the trick, what each player has played and taken, what is still out.
-`action_mask` has a 1 for each action that is legal now. It is all zero for agents that are not to
-move, because it would reveal their hands. An action outside it ends the episode with -1 for that
-agent and 0 for the others, unless `illegal_action` says otherwise.
+An encoder writes everything that the agent may know as an array. The default, `flat`, is a row of
+zeros and ones in blocks: the hand, the trick, the cards that each player has played and taken, and
+the cards still out. `action_mask` has a 1 for each legal action. It is all zeros for agents that
+are not to act, because it would reveal their hands. An illegal action ends the episode with -1 for
+that agent and 0 for the others, unless `illegal_action` says otherwise.
 
 ## Rewards
 
-A *margin* is the others' mean score less one's own, in one deal. Low scores win, so that a positive
+A *margin* is the others' mean score minus one's own, in one deal. Low scores win, so a positive
 margin is good.
 
-| `reward` | what is paid | when | zero-sum |
+| `reward` | amount | when | zero-sum |
 |---|---|---|---|
 | `margin` | the margin, divided by `rules.max_margin`: in [-1, 1] | at the end of each deal | yes |
 | `points` | minus one's own score | at the end of each deal | no |
-| `trick` | as `margin` in total | after each trick; the moon is put right at the end | yes |
-| `win` | the lowest share +1, the others -1; all equal: 0 | at the end of the episode | yes |
-| `chips` | chips won, under rules that settle in chips | at the end of each deal | yes, but pools |
+| `trick` | as `margin` in total | after each trick; corrected for a moon at the end | yes |
+| `win` | the winners split +1, the losers split -1; 0 if all tie | at the episode's end | yes |
+| `chips` | chips won; only under rules in chips | at the end of each deal | yes, except pools |
 
 ## Infos
 
-Infos have the same keys with the same types after every reset and every step. What is known only
-at the end of a deal is zeros or -1 until then.
+Infos have the same keys and types after every reset and step. Values that are known only at the end
+of a deal are zeros or -1 until then.
 
 | key | type | during the deal | after it |
 |---|---|---|---|
 | `action_mask` | int8 (n,) | the mask, as in the observation | zeros |
 | `scores` | int64 (players,) | zeros | the score of each seat, moon included |
 | `points` | int64 (players,) | zeros | the points of the cards that each seat took |
-| `shooter` | int64 | -1 | the seat that shot the moon; -1: nobody |
-| `offender` | int64 | -1 | who ended it by an illegal action; -1: nobody |
-| `chips` | float64 (players,) | zeros | what each seat won; only under rules in chips |
-| `totals` | float64 (players,) | zeros | scores or chips of each seat; only in matches |
-| `winner` | int64 | -1 | who has won the match; -1: nobody, not yet; only in matches |
+| `shooter` | int64 | -1 | the seat that shot the moon, or -1 |
+| `offender` | int64 | -1 | the seat that ended it by an illegal action, or -1 |
+| `chips` | float64 (players,) | zeros | the chips that each seat won; only under rules in chips |
+| `totals` | float64 (players,) | zeros | the points or chips of each seat; only in matches |
+| `winner` | int64 | -1 | the seat that has won the match, or -1; only in matches |
 
 `env.unwrapped.game.to_text()` is the hand history.
 
@@ -103,8 +103,8 @@ hearts_v0.env(rules="two_player", players=None, episode="deal", reward="margin",
               render_names=None)
 ```
 
-`help(hearts_v0.raw_env)` says what each of them is. `raw_env` takes the same arguments and has no
-wrapper that enforces the order of calls; `parallel_env` takes `noop` too.
+`help(hearts_v0.raw_env)` describes each of them. `raw_env` takes the same arguments and has no
+wrapper that enforces the order of calls. `parallel_env` also takes `noop`.
 
 ## Version history
 
@@ -149,32 +149,32 @@ _write_mask = DirectCall(k.write_mask)
 
 
 class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
-    """One deal, or one match, of Hearts; the page of the module says how it is played.
+    """One deal, or one match, of Hearts with PettingZoo's AEC API.
 
-    It does the work of PettingZoo's usual wrappers itself, many times faster: it refuses actions
-    outside the space, and ends the episode at an illegal action.
+    It does the work of PettingZoo's wrappers itself, many times faster: it rejects actions outside
+    the action space and ends the episode at an illegal action.
 
-    Arrays once handed out are never written to again.
+    Returned arrays are never written to again.
 
     Attributes:
         rules: the rules.
-        match: the `Match` around the deal, ``game``; None in deal episodes. Read both, clone them
-            for search, but play only through ``step``.
-        episode_seed: the seed of this episode: ``Game.deal(rules, env.episode_seed)`` deals the
+        match: the `Match` that ``game`` belongs to, or None in deal episodes. Read both or clone
+            them for search, but play only through ``step``.
+        episode_seed: the seed of this episode; ``Game.deal(rules, env.episode_seed)`` deals the
             same cards. None before the first ``reset``.
-        encoder: what writes the array of an observation.
-        observation_format: the dtype of that array, and where the mask is.
+        encoder: the encoder, which writes the array of an observation.
+        observation_format: the dtype of that array and the place of the mask.
         episode: ``deal`` or ``match``.
         illegal_action: how illegal actions are handled.
-        max_deals: how many deals a match has at most; None: no limit.
+        max_deals: the most deals of a match, or None.
         possible_agents: the names of all seats; ``agents`` are those still in the episode.
-        agent_selection: whose turn it is.
-        rewards: by agent, as ``terminations`` and ``truncations``: current after every ``reset``
-            and ``step``.
+        agent_selection: the acting agent.
+        rewards: each agent's reward for the last step, current after every ``reset`` and ``step``,
+            as are ``terminations`` and ``truncations``.
         state_space: the space of ``state()``.
-        observation_spaces: by agent, as ``action_spaces``.
-        drawer: what ``render`` draws with, and the window; its ``mode`` and ``shown_for`` may be
-            changed.
+        action_spaces: each agent's action space.
+        observation_spaces: each agent's observation space.
+        drawer: draws the table and owns the window; its ``mode`` and ``shown_for`` may be changed.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as PettingZoo has it
@@ -201,25 +201,28 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """An environment that waits for its first ``reset``.
+        """Prepare an environment; ``reset`` begins its first episode.
 
         Args:
             rules: a preset's name, or any `Rules`.
-            players: how many, where the preset leaves it open.
-            episode: ``deal``, or ``match``: deals until the end score.
-            reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
+            players: the number of players, for presets with several. If None, the usual number.
+            episode: ``deal`` for one deal, ``match`` for deals until the end score.
+            reward: ``margin``, ``points``, ``trick``, ``win`` or, under rules that settle in chips,
                 ``chips``; see `Rewarder`.
             observation: an encoder or its name.
-            dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``. If None, the
-                encoder's own, which is int8 for most.
-            action_mask: where the mask is: ``observation``: beside the encoder's array, in a
-                dictionary; ``info``: in infos, and the observation is the array alone; ``both``.
-            illegal_action: ``terminate``: the episode ends with -1; ``raise``: an error, and
-                nothing is played; ``revoke``: the deal ends at the offender's expense.
-            max_deals: a match is cut off (truncated) after this many deals.
+            dtype: the dtype of the encoder's array: ``int8``, ``float32`` or ``float16``. If None,
+                the encoder's own, which is int8 for most.
+            action_mask: the place of the mask. ``observation``: observations are dictionaries of
+                the array and the mask. ``info``: observations are the array alone, and infos have
+                the mask. ``both``: observations are dictionaries, and infos have the mask too.
+            illegal_action: how illegal actions are handled. ``terminate``: the episode ends with
+                -1 for the agent. ``raise``: an error is raised and nothing is played. ``revoke``:
+                the deal ends at the agent's expense.
+            max_deals: the number of deals after which a match is truncated. If None, no limit.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``.
-            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
+            render_for: the player whose view is drawn: a name like ``player_0``,
+                ``current_player``, or ``all`` for all cards.
+            render_scale: the size of pictures relative to 960 x 720 pixels, 0.25 to 4.
             render_names: the players' names in pictures. If None, ``player_0`` and so on.
 
         Raises:
@@ -228,7 +231,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.rules = rules = Rules.make(rules, players)
         self.episode = check_choice("episode", episode, EPISODES)
         self._rewarder = Rewarder(rules, reward, episode=episode)
-        self._pays_early = self._rewarder.pays_tricks or episode == "match"  # in mid-episode
+        self._pays_early = self._rewarder.pays_tricks or episode == "match"  # before the end
         self.observation_format = form = ObservationFormat(rules, observation, dtype, action_mask)
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         self.max_deals = check_max_deals(max_deals, episode)
@@ -244,13 +247,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.agent_selection = ""  # no one before the first reset
         self._seats = {agent: seat for seat, agent in enumerate(self.agents)}
         self._writer = make_writer(rules, form)
-        self._stream: tuple[int, int] | None = None  # the seed given last, and resets since then
+        self._stream: tuple[int, int] | None = None  # the last seed given, and resets since then
         self._game: Game | None = None
         self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
-        self._offender: int | None = None  # who ended the episode by an illegal action
-        self._next_observation: Observation | None = (
-            None  # written by `step`
-        )
+        self._offender: int | None = None  # the seat that ended it by an illegal action
+        self._next_observation: Observation | None = None  # written by `step`
         self._no_mask = read_only(np.zeros(rules.num_actions, np.int8))
         self._no_result = self._masked(no_result(rules, is_match=episode == "match"))
         self.terminations: dict[str, bool] = {}
@@ -259,14 +260,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     # -- spaces -----------------------------------------------------------------------------------
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
-        """``{"observation": the encoder's Box, "action_mask": Box of int8}``; or the first alone.
+        """Return ``Dict(observation=Box, action_mask=Box)``, or the first box alone.
 
-        Which of them, the argument ``action_mask`` of the environment says.
+        Under ``action_mask="info"`` it is the box alone.
         """
         return self.observation_spaces[self._agent_of(agent)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """``Discrete(n)``: action i is ``rules.deck[i]``; two more where a moon is chosen."""
+        """Return ``Discrete(n)``: the deck, and two more actions under ``moon="choose"``."""
         return self.action_spaces[self._agent_of(agent)]
 
     def _agent_of(self, agent: object) -> str:
@@ -279,7 +280,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     # -- reading ----------------------------------------------------------------------------------
     @property
     def game(self) -> Game:
-        """The deal being played, or the last one; everything known: for search and baselines."""
+        """The current or last deal, all cards open."""
         if self._game is None:
             raise HeartsError("game: nothing has been dealt; call reset() first")
         return self._game
@@ -291,10 +292,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return self.terminations.get(agent, True) or self.truncations[agent]
 
     def observe(self, agent: str) -> Observation:
-        """Return the observation of `agent`, at any time, also after the end."""
+        """Return the observation of `agent`, during and after the episode."""
         ready = self._next_observation
         if ready is not None and agent is self.agent_selection:
-            self._next_observation = None  # who asks again gets arrays of its own
+            self._next_observation = None  # a second call gets new arrays
             return ready
         game, seat = self.game, self._seats[self._agent_of(agent)]
         mask = np.zeros(self.rules.num_actions, np.int8)
@@ -304,22 +305,22 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
-        """By agent, current after every ``reset`` and ``step``.
+        """The info of each agent, current after every ``reset`` and ``step``.
 
-        An entry that you add to an agent's info stays, and ``last`` has it too, until the agent's
-        next action or the end of the deal. All arrays are read-only except the acting agent's
-        mask, which every caller shares until the next step, as PettingZoo's ``api_test`` wants it.
-        No rule reads it.
+        An entry that you add to an agent's info stays, also in ``last()``, until the agent's next
+        action or the end of the deal. All arrays are read-only except the acting agent's mask,
+        which every caller shares until the next step. PettingZoo's ``api_test`` requires that mask
+        to be writeable. No rule reads it.
         """
         for agent, info in self._infos.items():
-            if info is self._no_result:  # which all agents share until someone may write to it
+            if info is self._no_result:  # shared by all agents until a caller may write to it
                 self._infos[agent] = info.copy()
         if self.observation_format.mask_in_info and self.agents:
             self._infos[self.agent_selection]["action_mask"] = self._mask
         return self._infos
 
     def info_of(self, agent: str) -> dict[str, Any]:
-        """Return the info of an agent in the episode, a dictionary of the caller's own."""
+        """Return a copy of the info of an agent in the episode."""
         info = self._infos[agent].copy()
         if self.observation_format.mask_in_info and agent == self.agent_selection:
             info["action_mask"] = self._mask
@@ -329,10 +330,15 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self,
         observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
     ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Return observation, reward since the last turn, termination, truncation and info.
+        """Return the acting agent's observation, reward, termination, truncation and info.
+
+        The reward is the sum since the agent's last action.
+
+        Args:
+            observe: if False, the observation is None.
 
         Raises:
-            HeartsError: if no agent is left in the episode, or there was no reset.
+            HeartsError: before the first ``reset`` and after the last agent's end.
         """
         if self._game is None or not self.agents:
             raise HeartsError("last: no agent is to act; call reset() to start an episode")
@@ -342,14 +348,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation, self._next_observation = self._next_observation, None
             if observation is None:
                 observation = self.observe(agent)
-        info = self._infos[agent].copy()  # as `info_of`, which would cost a call
+        info = self._infos[agent].copy()  # `info_of`, without the cost of a call
         if self.observation_format.mask_in_info:
             info["action_mask"] = self._mask
         terminated, truncated = self.terminations[agent], self.truncations[agent]
         return observation, self._cumulative_rewards[agent], terminated, truncated, info
 
     def state(self) -> FloatArray:
-        """Return everything, hidden cards too, for centralised critics: see ``state_blocks``."""
+        """Return the perfect-information array of ``state_space``; see ``state_blocks``."""
         pool = 0 if self.match is None else self.match.pool
         return encode_state(self.game, self._totals, pool)
 
@@ -358,14 +364,15 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Begin an episode.
 
         Args:
-            seed: a deal episode plays ``Game.deal(rules, seed)``, a match ``Match(rules, seed)``.
-                None: the next of a stream of seeds that follows from the last one given.
-            options: ``deal`` (``{"hands": ..., "kitty": ...}``, its text, or a `Game`),
-                ``deal_number`` and ``dealer``; or ``game``, a `Game` of the same rules, from which
-                the episode goes on, in mid-deal too. The game itself is not changed.
+            seed: the seed of the episode, which plays ``Game.deal(rules, seed)`` or
+                ``Match(rules, seed)``. If None, the next of the stream of seeds that the last given
+                seed determines.
+            options: ``deal`` (``{"hands": ..., "kitty": ...}``, a hand history or a `Game`),
+                ``deal_number`` and ``dealer``; or ``game``, a `Game` of the same rules, which the
+                episode continues from any point. The game itself is not changed.
 
         Raises:
-            HeartsError: if the seed, an option or the deal is invalid; nothing has changed then.
+            HeartsError: if the seed, an option or the deal is invalid. Nothing has changed.
         """
         if seed is not None:
             first, drawn = check_seed(seed), 0
@@ -397,7 +404,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self.render()
 
     def _begin_deal(self, game: Game) -> None:
-        """Begin a deal of the episode with its first turn."""
+        """Begin a deal of the episode."""
         assert game.current_player is not None
         self._game = game
         self._totals = None if self.match is None else list(self.match.totals)
@@ -407,11 +414,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     # -- play -------------------------------------------------------------------------------------
     def step(self, action: int | None) -> None:
-        """Do the action of the agent whose turn it is; None for one whose episode is over.
+        """Play an action of the acting agent.
+
+        Args:
+            action: an action, or None if the agent's episode is over.
 
         Raises:
-            IllegalActionError: if it is not an action at all, or, under
-                ``illegal_action="raise"``, one that the rules do not allow; nothing has changed.
+            IllegalActionError: if it is not a number of the action space, or it is illegal under
+                ``illegal_action="raise"``. Nothing has changed.
         """
         game = self._game
         if game is None:
@@ -428,7 +438,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:
-            game._status = status  # what ``game.play`` notes too
+            game._status = status  # as in ``game.play``
             game._actions.append(number)
             self._infos[agent] = self._no_result
             seat = (status >> 54 & 15) - 1
@@ -459,19 +469,19 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._stop(game, self.terminations)
 
     def _forget_rewards(self, agent: str) -> None:
-        """Clear what the last step paid, and what `agent` was paid since its last turn."""
+        """Clear the rewards of the last step, and those of `agent` since its last action."""
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards[agent] = 0.0
 
     def _pay(self, rewards: list[float] | None) -> None:
-        """Hand out rewards, one per seat; None: no one gets any."""
+        """Add rewards, one per seat, or nothing if None."""
         if rewards is not None:
             for agent, reward in zip(self.possible_agents, rewards, strict=True):
                 self.rewards[agent] += reward
                 self._cumulative_rewards[agent] += reward
 
     def _end_deal(self, agent: str, game: Game) -> None:
-        """Pay for the deal that `agent` has ended; begin a match's next one, or end the episode."""
+        """Pay for the deal that `agent` has ended; then begin the next deal or end the episode."""
         self._forget_rewards(agent)
         self._pay(self._rewarder.step(game))
         match = self.match
@@ -488,26 +498,26 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._begin_deal(match.game)
 
     def _stop(self, game: Game, ends: dict[str, bool]) -> None:
-        """End the episode for all agents; each is then selected once more, for a last look."""
+        """End the episode for all agents; each is selected once more for its last observation."""
         ends.update(dict.fromkeys(self.agents, True))
         self._give_result(game)
         self._mask, self._next_observation = self._no_mask, None
         self.agent_selection = self.agents[0]
 
     def _give_result(self, game: Game) -> None:
-        """Write the deal's result to every agent's info."""
+        """Write the deal's result to the infos of all agents."""
         result = self._masked(result_of(game, self.match, offender=self._offender))
         for agent in self.possible_agents:
             self._infos[agent] = result.copy()
 
     def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Return `info` with an empty mask, where infos have masks."""
+        """Return `info` with an empty mask, if infos have masks."""
         if not self.observation_format.mask_in_info:
             return info
         return {"action_mask": self._no_mask, **info}
 
     def _step_dead(self, agent: str, action: int | None) -> None:
-        """Do the last step of an agent whose episode is over."""
+        """Remove an agent whose episode is over."""
         if not self.agents:
             raise IllegalActionError("action: the episode is over; call reset() to start another")
         if action is not None:
@@ -524,11 +534,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     # -- drawing ----------------------------------------------------------------------------------
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The table as ``render_for`` may see it, in the environment's ``render_mode``.
+        """Draw the table as ``render_for`` may see it, in the environment's ``render_mode``.
 
         Returns:
-            Text (``ansi``), an SVG document (``svg``), (height, width, 3) uint8 (``rgb_array``),
-            or None: ``human`` shows a window, and without a render mode nothing is drawn.
+            Text (``ansi``), an SVG document (``svg``), an array ``(height, width, 3) uint8``
+            (``rgb_array``), or None: ``human`` updates a window, and no mode draws nothing.
         """
         return self.drawer.draw(
             self.game, totals=self._totals, offender=self._offender, is_over=self.is_over
@@ -544,7 +554,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.drawer.mode = mode
 
     def close(self) -> None:
-        """Close the window, where there is one."""
+        """Close the window, if one is open."""
         self.drawer.close()
 
     # -- copies -----------------------------------------------------------------------------------
@@ -552,7 +562,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._no_mask = read_only(self._no_mask)  # NumPy's copies can be written to
+        self._no_mask = read_only(self._no_mask)  # NumPy makes writeable copies
         for info in (self._no_result, *self._infos.values()):
             for key in self._no_result.keys() & info.keys():
                 if isinstance(info[key], np.ndarray):
@@ -575,7 +585,7 @@ def env(
     render_scale: float = 1.0,
     render_names: Sequence[str] | None = None,
 ) -> OrderEnforcing:
-    """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order.
+    """Return `raw_env` in PettingZoo's wrapper that enforces the order of calls.
 
     The arguments are those of `raw_env`.
     """
@@ -615,13 +625,13 @@ def parallel_env(
     render_scale: float = 1.0,
     render_names: Sequence[str] | None = None,
 ) -> ParallelHearts:
-    """`raw_env` as one dictionary of all agents a step, as by PettingZoo's turn-based conversion.
+    """Return `raw_env` with PettingZoo's parallel API; one agent acts per step.
 
-    PettingZoo's ``aec_to_parallel`` refuses these environments: it is for games in which all agents
-    move once a cycle in a fixed order, and in Hearts the taker of a trick leads the next.
+    PettingZoo's own ``aec_to_parallel`` needs a fixed order of agents. In Hearts the taker of a
+    trick leads the next.
 
-    The arguments are those of `raw_env`. With `noop` there is one more action. It is the only legal
-    one for agents that wait, so no mask is empty.
+    The arguments are those of `raw_env`, and `noop`: if True, there is one more action, the only
+    legal one for agents that wait, so no mask is empty.
     """
     table = raw_env(
         rules,

@@ -1,21 +1,21 @@
-"""The compiled core: a game's state, dealing, legality, play, scores. All rules are decided here.
+"""The compiled core, which decides all rules: a game's state, dealing, legality, play and scores.
 
-The caller owns all memory. A game is one int64 vector `s`, a rule set one
-int64 vector `r` of `RULES_SIZE` fields (made by ``Rules.vector``). Queries return; the commands
-``deal``, ``start``, ``play`` and ``revoke`` change `s` in place. Randomness comes only from the
-uint64 vector `rng` of one element that is passed in. Nothing here allocates or raises:
-legality is checked by ``step``, which returns -1 and changes nothing.
+The caller owns all memory. A game is an int64 vector `s`. A rule set is an int64 vector `r` of
+`RULES_SIZE` numbers, made by ``Rules.vector``. Queries return values. The commands ``deal``,
+``start``, ``play`` and ``revoke`` change `s` in place. Randomness comes only from seeds and from
+the one-element uint64 vector `rng` that callers pass in. Nothing here allocates or raises. ``step``
+checks legality; it returns -1 and changes nothing if an action is illegal.
 
-Cards are their places in the deck (0 .. deck size - 1; clubs, diamonds, spades, hearts, each low
-to high); sets of cards are bit masks. Actions are cards, and after a moon under
-``moon = "choose"`` the two numbers after the deck.
+Cards are their places in the deck (0 to deck size - 1; clubs, diamonds, spades, hearts, each low
+to high). Sets of cards are bit masks. Actions are cards and, after a moon under
+``moon = "choose"``, the two numbers after the deck.
 
-What a state holds is `STATE`, one field a line below: name, meaning, value in an empty state, and
-who may know it. A state is as long as its rules need, `R_STATE_SIZE`: first what there is once,
-then each seat's fields side by side, `SEAT` numbers a seat (``s[HANDS + SEAT * p]`` is what seat p
-holds), at last the history, seven plays a word (``card_at``, ``seat_at``). The constant of a
-field's name is its place, that of seat 0 where every seat has it. `RULES` is the same for rule
-sets. To change a layout, change these lines: everything else reads the constants.
+`STATE` lists the fields of a state, one per line below: name, meaning, value in an empty state, and
+who may know it. A state has `R_STATE_SIZE` numbers: first the shared fields, then `SEAT` numbers
+per seat (``s[HANDS + SEAT * p]`` is the hand of seat p), then the history, seven plays per word
+(``card_at``, ``seat_at``). The constant with a field's name is its place, for a seat's field that
+of seat 0. `RULES` lists the fields of a rule set. To change a layout, change these lines:
+everything else reads the constants.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from hearts_env.support.bits import lowest, popcount, stack_words
 from hearts_env.support.jit import called, inlined, jit
 
 Vector = NDArray[np.int64]
-"""A game's state, a view of one, or a rule set, as the kernel reads it."""
+"""A state, a view's state, or a rule set."""
 
 MAX_PLAYERS = 7
 MAX_CARDS = 52
 MAX_ACTIONS = MAX_CARDS + 2
-MAX_PAST = 2 * MAX_CARDS + 1  # actions of a deal: every card passed and played, and a last one
+MAX_PAST = 2 * MAX_CARDS + 1  # actions of a deal: each card passed and played, and one more
 
 # Phases
 PASS, PLAY, MOON, OVER = range(4)
@@ -45,13 +45,13 @@ class Field(NamedTuple):
     """One field of a layout.
 
     Attributes:
-        name: of the constant that is its place.
-        start: its place, the number of its first element; of a seat's field that of seat 0.
-        size: how many elements it has.
-        meaning: in words.
-        empty: every element's value in an empty state; None: set by dealing.
-        who: who may know it: `ALL`, `OWN` or `NOBODY`.
-        is_seats: whether every seat has one, `SEAT` places apart.
+        name: the name of its constant.
+        start: its place, the index of its first element; for a seat's field that of seat 0.
+        size: its number of elements.
+        meaning: its meaning.
+        empty: each element's value in an empty state, or None if dealing sets it.
+        who: the players who may know it: `ALL`, `OWN` or `NOBODY`.
+        is_seats: True if every seat has one, `SEAT` places apart.
     """
 
     name: str
@@ -69,18 +69,18 @@ RULES: list[Field] = []
 
 
 def _state(name: str, meaning: str, empty: int | None, who: str, *, is_seats: bool = False) -> int:
-    """Add a field to the layout of a state; returns its place."""
+    """Add a field to the layout of a state, and return its place."""
     STATE.append(Field(name, len(STATE), 1, meaning, empty, who, is_seats))
     return STATE[-1].start
 
 
 def _seats(name: str, meaning: str, who: str) -> int:
-    """Add a field that every seat has, empty at first; returns its place for seat 0."""
+    """Add a field that every seat has, 0 at first, and return its place for seat 0."""
     return _state(name, meaning, 0, who, is_seats=True)
 
 
 def _rule(name: str, size: int, meaning: str) -> int:
-    """Add a field to the layout of a rule set; returns its place."""
+    """Add a field to the layout of a rule set, and return its place."""
     RULES.append(Field(name, sum(field.size for field in RULES), size, meaning))
     return RULES[-1].start
 
@@ -108,7 +108,7 @@ REVOKER = _state("REVOKER", "who ended the deal with an illegal action", -1, ALL
 KITTY = _state("KITTY", "cards not dealt", 0, NOBODY)
 KITTY_TAKER = _state("KITTY_TAKER", "who was awarded the kitty", -1, ALL)
 NUM_PLAYED = _state("NUM_PLAYED", "length of the history", 0, ALL)
-SEATS = len(STATE)  # what follows every seat has
+SEATS = len(STATE)  # every seat has the fields below
 HANDS = _seats("HANDS", "cards held", OWN)
 TAKEN = _seats("TAKEN", "cards taken, an awarded kitty with them", ALL)
 POINTS = _seats("POINTS", "points of those cards", ALL)
@@ -120,17 +120,17 @@ PASSED = _seats("PASSED", "cards chosen to pass", OWN)
 RECEIVED = _seats("RECEIVED", "cards received in the exchange", OWN)
 TOTALS = _seats("TOTALS", "score before this deal in a match", ALL)
 SEAT = len(STATE) - SEATS
-"""Numbers that a seat has; then come those of the next."""
+"""The number of fields per seat, and so the distance between two seats."""
 
 PLAYS_A_WORD, PLAY_BITS = 7, 9
-"""A word of the history has seven plays, card + 64 * seat each, the first lowest; empty: 0."""
+"""A word of the history has seven plays, each card + 64 * seat, the first lowest; empty: 0."""
 
 EMPTY = np.array([field.empty or 0 for field in STATE], np.int64)
-# What stays of a deal when its play begins again.
+# The fields of a deal that remain when its play begins again.
 _DEALT = np.array([field.start in (DEALER, DEAL_NUMBER, KITTY, HANDS, TOTALS) for field in STATE])
 
 # ---- rules --------------------------------------------------------------------------------------
-# An option that play depends on has the name of its field: `Rules.vector` fills it by that.
+# A constant R_NAME with the name of a field of `Rules` is filled from it by `Rules.vector`.
 R_PLAYERS = _rule("R_PLAYERS", 1, "players")
 R_NUM_CARDS = _rule("R_NUM_CARDS", 1, "cards of the deck")
 R_HAND_SIZE = _rule("R_HAND_SIZE", 1, "cards dealt to each player")
@@ -166,7 +166,7 @@ R_SUIT_OF = _rule("R_SUIT_OF", MAX_CARDS, "suit of each card")
 R_RANK_OF = _rule("R_RANK_OF", MAX_CARDS, "rank of each card, 0 the two to 12 the ace")
 RULES_SIZE = sum(field.size for field in RULES)
 
-# Values of the options: places in the tuples of the same kind in `cards`
+# Values of the options: places in the tuples of `cards`
 LOWEST_CLUB, ANY_CLUB, ELDEST_HAND = range(3)
 BREAK_HEART, BREAK_VOID, BREAK_NONE = range(3)
 ONLY_HEARTS, SPADES_OR_HEARTS, QUEEN_FREES_HEARTS = range(3)
@@ -176,21 +176,21 @@ SETTLE_POINTS, SETTLE_SIMPLE, SETTLE_SWEEPSTAKES, SETTLE_HOWELL = range(4)
 
 
 def history_words(plays: int) -> int:
-    """How many words a history of this many plays fills."""
+    """Return the number of words of a history with this many plays."""
     return -(-plays // PLAYS_A_WORD)
 
 
 MAX_STATE = SEATS + SEAT * MAX_PLAYERS + history_words(MAX_CARDS)
-"""The numbers of the longest state."""
+"""The size of the longest state."""
 
 
 def every_seat(field: int, players: int) -> slice:
-    """The places of one field of all seats in a state."""
+    """Return the places of one field of all seats in a state."""
     return slice(field, field + SEAT * players, SEAT)
 
 
 def plays(r: Vector, s: Vector, begin: int, end: int) -> list[int]:
-    """The plays of the history from `begin` to before `end`, as ``play_at`` gives them."""
+    """Return the plays of the history from `begin` to before `end`, each card + 64 * seat."""
     words = s[r[R_HISTORY] :].tolist()
     return [
         words[i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & 511 for i in range(begin, end)
@@ -200,7 +200,7 @@ def plays(r: Vector, s: Vector, begin: int, end: int) -> list[int]:
 # ---- randomness ---------------------------------------------------------------------------------
 @jit
 def mix(x: int | np.uint64) -> np.uint64:
-    """A well mixed 64-bit number from another (finaliser of SplitMix64, Steele et al. 2014)."""
+    """Return a well-mixed 64-bit number (the finaliser of SplitMix64, Steele et al. 2014)."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -209,7 +209,7 @@ def mix(x: int | np.uint64) -> np.uint64:
 
 @jit
 def random_card(rng: NDArray[np.uint64], mask: int) -> int:
-    """A drawn element of a non-empty set of n, uniform to within n / 2**64."""
+    """Draw an element of a non-empty set of n, uniformly to within n / 2**64."""
     rng[0] += np.uint64(0x9E3779B97F4A7C15)
     skip = np.int64(mix(rng[0]) % np.uint64(popcount(mask)))
     for _ in range(skip):
@@ -220,7 +220,7 @@ def random_card(rng: NDArray[np.uint64], mask: int) -> int:
 # ---- queries ------------------------------------------------------------------------------------
 @jit
 def mask_points(r: Vector, mask: int) -> int:
-    """The points of a set of cards, bonuses negative."""
+    """Return the points of a set of cards, bonuses negative."""
     total = 0
     while mask:
         total += r[R_POINTS_OF + lowest(mask)]
@@ -230,39 +230,39 @@ def mask_points(r: Vector, mask: int) -> int:
 
 @jit
 def cards_left(r: Vector, s: Vector, p: int) -> int:
-    """How many cards player `p` holds; public, unlike which."""
+    """Return the number of cards that player `p` holds, which all may know."""
     return r[R_HAND_SIZE] - popcount(s[PLAYED + SEAT * p])
 
 
 @jit
 def hand_at_start(s: Vector, p: int) -> int:
-    """What player `p` held when play began, after any exchange: the cards left and those played."""
+    """Return the hand of player `p` at the start of play, after any exchange."""
     return s[HANDS + SEAT * p] | s[PLAYED + SEAT * p]
 
 
 @inlined
 def play_at(r: Vector, s: Vector, i: int) -> int:
-    """Play number `i` of the history, from 0: card + 64 * seat."""
+    """Return play number `i` of the history, from 0: card + 64 * seat."""
     return s[r[R_HISTORY] + i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & 511
 
 
 @inlined
 def card_at(r: Vector, s: Vector, i: int) -> int:
-    """The card played as number `i` of the history, from 0."""
+    """Return the card of play number `i` of the history, from 0."""
     return play_at(r, s, i) & 63
 
 
 @inlined
 def seat_at(r: Vector, s: Vector, i: int) -> int:
-    """The seat that played card number `i` of the history, from 0."""
+    """Return the seat of play number `i` of the history, from 0."""
     return play_at(r, s, i) >> 6
 
 
 @inlined
 def legal_leads(r: Vector, s: Vector, hand: int) -> int:
-    """The cards of `hand` that may be led, as a mask."""
-    # The first lead is fixed, or fixed to a suit. Clubs come first in the deck and the next suit
-    # stands in where no hand has one, so the leader holds the lowest card that was dealt.
+    """Return the cards of `hand` that may be led, as a mask."""
+    # The rules fix the card or the suit of the first lead. Clubs come first in the deck, and the
+    # next suit stands in if no hand has a club, so the leader holds the lowest card dealt.
     if s[TRICK_NUM] == 0:
         if r[R_FIRST_LEAD] == LOWEST_CLUB:
             return hand & -hand
@@ -270,7 +270,7 @@ def legal_leads(r: Vector, s: Vector, hand: int) -> int:
             return hand & r[R_SUIT_MASK + r[R_SUIT_OF + lowest(hand)]]
     if s[BROKEN]:
         return hand
-    # Hearts are unbroken: they may be led only by a hand that has nothing else to lead.
+    # Hearts are unbroken. They may be led only by a hand with nothing else to lead.
     others = hand & ~r[R_SUIT_MASK + HEARTS]
     if others & ~unbroken_company(r) == 0:
         return hand
@@ -279,7 +279,7 @@ def legal_leads(r: Vector, s: Vector, hand: int) -> int:
 
 @inlined
 def unbroken_company(r: Vector) -> int:
-    """The cards besides hearts that a hand may hold and still lead an unbroken heart, as a mask."""
+    """Return the other cards that a hand may hold and still lead an unbroken heart, as a mask."""
     if r[R_UNBROKEN_LEAD] == SPADES_OR_HEARTS:
         return r[R_SUIT_MASK + SPADES]
     if r[R_UNBROKEN_LEAD] == QUEEN_FREES_HEARTS:
@@ -289,7 +289,7 @@ def unbroken_company(r: Vector) -> int:
 
 @inlined
 def legal_mask(r: Vector, s: Vector) -> int:
-    """What the player to act may do, as a mask over actions; 0 when the game is over."""
+    """Return the legal actions of the player to act as a mask; 0 when the game is over."""
     phase = s[PHASE]
     if phase == OVER:
         return 0
@@ -301,7 +301,7 @@ def legal_mask(r: Vector, s: Vector) -> int:
         return 3 << r[R_NUM_CARDS]
     if s[TRICK_LEN] == 0:
         return legal_leads(r, s, hand)
-    # The queen may be played at any time, where that is the rule.
+    # The queen may be played at any time, if the rules say so.
     queen = hand & r[R_QUEEN] if r[R_QUEEN_ANY_TIME] else 0
     # Follow suit if able.
     follow = hand & r[R_SUIT_MASK + s[LED]]
@@ -317,13 +317,13 @@ def legal_mask(r: Vector, s: Vector) -> int:
 
 @jit
 def status(r: Vector, s: Vector) -> int:
-    """Legal actions (bits 0-53), player to act + 1 (54-57) and phase (58-59) in one number."""
+    """Return legal actions (bits 0-53), player to act + 1 (54-57) and phase (58-59) in one."""
     return int(legal_mask(r, s) | (s[PLAYER] + 1) << 54 | s[PHASE] << 58)
 
 
 @jit
 def penalty_at_stake(r: Vector, s: Vector) -> int:
-    """Every penalty point in play or taken; a kitty that nobody can get is not in play."""
+    """Return all penalty points in play or taken; a kitty that goes to no one is not in play."""
     mask = r[R_DECK]
     if r[R_KITTY_TO] == KITTY_NOBODY:
         mask &= ~s[KITTY]
@@ -332,13 +332,13 @@ def penalty_at_stake(r: Vector, s: Vector) -> int:
 
 @jit
 def score(r: Vector, s: Vector, p: int) -> int:
-    """The score of player `p`; before the end as if the game stopped now, without the moon."""
+    """Return the score of player `p`; before the end as if the game stopped now, without a moon."""
     if s[REVOKER] >= 0:
         return penalty_at_stake(r, s) if p == s[REVOKER] else 0
     shooter = s[SHOOTER]
     if shooter < 0 or s[PHASE] != OVER:
         return s[POINTS + SEAT * p] + (r[R_NO_TRICK_POINTS] if s[TRICKS + SEAT * p] == 0 else 0)
-    # Bonus points stay with whoever took them.
+    # Bonus points stay with the player who took them.
     bonus = s[POINTS + SEAT * p] - mask_points(r, s[TAKEN + SEAT * p] & r[R_PENALTY])
     others_pay = r[R_MOON] == MOON_OTHERS or (r[R_MOON] == MOON_CHOOSE and s[MOON_CHOICE] == 1)
     if others_pay:
@@ -348,7 +348,7 @@ def score(r: Vector, s: Vector, p: int) -> int:
 
 @jit
 def margin_sum(r: Vector, s: Vector, p: int) -> int:
-    """The margin of `p` times the number of others, a whole number: others' sum - (n-1) own."""
+    """Return the margin of `p` times n - 1, a whole number: the others' sum - (n - 1) * own."""
     total = 0
     for q in range(r[R_PLAYERS]):
         total += score(r, s, q)
@@ -367,9 +367,10 @@ def clear(s: Vector) -> None:
 
 @jit
 def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None:
-    """Start the game of `seed`, in place; `deal_number` and `dealer` below 0 are drawn from it too.
+    """Start the deal of `seed`, in place.
 
-    Totals of a match are kept. The cards depend on the seed alone.
+    The cards depend on the seed alone. A `deal_number` or `dealer` below 0 is drawn from it, too.
+    Totals of a match are kept.
     """
     n = r[R_NUM_CARDS]
     players = r[R_PLAYERS]
@@ -402,7 +403,7 @@ def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None
 
 @jit
 def start(r: Vector, s: Vector) -> None:
-    """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
+    """Start a deal with the given HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
     for i in range(SEATS):
         if not _DEALT[i]:
             s[i] = EMPTY[i]
@@ -412,7 +413,7 @@ def start(r: Vector, s: Vector) -> None:
                 s[i + SEAT * p] = 0
     for i in range(r[R_HISTORY], r[R_STATE_SIZE]):
         s[i] = 0
-    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE  # of the exchange too, where nothing need break them
+    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE  # in the exchange, too
     if r[R_PASS_COUNT] > 0:
         s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]
     if s[EXCHANGE] > 0:
@@ -441,7 +442,7 @@ def start_play(r: Vector, s: Vector) -> None:
 
 @jit
 def pass_card(r: Vector, s: Vector, card: int) -> None:
-    """Choose `card` for the exchange, in place; the last choice delivers all cards together."""
+    """Choose a card to pass, in place; the last choice delivers all cards."""
     player = s[PLAYER]
     s[PASSED + SEAT * player] |= 1 << card
     if popcount(s[PASSED + SEAT * player]) < r[R_PASS_COUNT]:
@@ -460,9 +461,9 @@ def pass_card(r: Vector, s: Vector, card: int) -> None:
 
 @inlined
 def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
-    """Record what a lead proves to everybody about the hands, in place."""
+    """Record what a lead proves about the hands, in place."""
     if s[TRICK_NUM] == 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
-        # It is the lowest card in any hand, or of its suit: the lower ones are in no hand.
+        # No hand has a lower card: of any suit, or (any_club) of an earlier suit.
         if r[R_FIRST_LEAD] == LOWEST_CLUB:
             below = (1 << card) - 1
         else:
@@ -470,29 +471,29 @@ def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
         for p in range(r[R_PLAYERS]):
             s[EXCLUDED + SEAT * p] |= below
     elif suit == HEARTS and not s[BROKEN]:
-        # Who leads an unbroken heart has nothing else to lead.
+        # The leader of an unbroken heart has nothing else to lead.
         s[EXCLUDED + SEAT * player] |= r[R_DECK] & ~r[R_SUIT_MASK + HEARTS] & ~unbroken_company(r)
 
 
 @inlined
 def note_void(r: Vector, s: Vector, player: int, card: int, led: int) -> None:
-    """Record what a card off the led suit shows to everybody, and break hearts, in place."""
+    """Record what a card of another suit than the led one proves, and break hearts, in place."""
     follow = s[HANDS + SEAT * player] & r[R_SUIT_MASK + led]
     dodging = r[R_QUEEN_ANY_TIME] and r[R_QUEEN] >> card & 1
     could_break = r[R_BREAK_ON] == BREAK_VOID and not s[BROKEN]
     if follow == 0 and could_break:
         s[BROKEN] = 1
     elif dodging:
-        # Nobody can tell whether the player had no card of the suit, except where a void would
-        # have broken hearts and they are seen not to be broken.
+        # Others cannot tell whether the player was void in the suit. But if a void would have
+        # broken hearts and they are not broken, the player had a card of it.
         if could_break and not r[R_QUEEN_BREAKS_HEARTS]:
             s[DODGED] = led
         return
     if dodging and r[R_QUEEN_BREAKS_HEARTS]:
-        return  # the queen has broken hearts herself, so nothing can be seen
+        return  # the queen breaks hearts herself, so this proves nothing
     s[VOIDS + SEAT * player] |= 1 << led
     s[EXCLUDED + SEAT * player] |= r[R_SUIT_MASK + led]
-    # Points on a first trick that forbids them: the hand holds nothing else.
+    # A penalty card on a first trick that forbids them: the hand holds nothing else.
     forbidden = s[TRICK_NUM] == 0 and not r[R_POINTS_ON_FIRST_TRICK]
     if forbidden and r[R_PENALTY] >> card & 1 and not dodging:
         s[EXCLUDED + SEAT * player] |= r[R_DECK] & ~r[R_PENALTY]
@@ -500,7 +501,7 @@ def note_void(r: Vector, s: Vector, player: int, card: int, led: int) -> None:
 
 @inlined
 def append_play(r: Vector, s: Vector, code: int) -> None:
-    """Add card + 64 * seat to the history, in place."""
+    """Append a play, card + 64 * seat, to the history, in place."""
     i = s[NUM_PLAYED]
     s[r[R_HISTORY] + i // PLAYS_A_WORD] |= code << PLAY_BITS * (i % PLAYS_A_WORD)
     s[NUM_PLAYED] = i + 1
@@ -521,7 +522,7 @@ def play_card(r: Vector, s: Vector, card: int) -> None:
         led = s[LED]
         if suit != led:
             note_void(r, s, player, card, led)
-        # The highest trump takes the trick, else the highest card of the led suit.
+        # The highest trump takes the trick, or else the highest card of the led suit.
         best = s[WINNING_CARD]
         best_suit = r[R_SUIT_OF + best]
         if card > best if suit == best_suit else suit == r[R_TRUMP]:
@@ -576,7 +577,7 @@ def end_play(r: Vector, s: Vector) -> None:
     shooter = -1
     for p in range(r[R_PLAYERS]):
         if s[TAKEN + SEAT * p] & r[R_PENALTY]:
-            # A second player with penalty cards: nobody has them all.
+            # A second player has penalty cards, so no one has them all.
             shooter = p if shooter == -1 else -2
     if shooter >= 0 and r[R_MOON] != MOON_NONE:
         s[SHOOTER] = shooter
@@ -591,7 +592,7 @@ def end_play(r: Vector, s: Vector) -> None:
 
 @inlined
 def play_inline(r: Vector, s: Vector, action: int) -> None:
-    """``play``, compiled into its caller."""
+    """Do ``play``, compiled into its caller."""
     phase = s[PHASE]
     if phase == PLAY:
         play_card(r, s, action)
@@ -605,13 +606,13 @@ def play_inline(r: Vector, s: Vector, action: int) -> None:
 
 @jit
 def play(r: Vector, s: Vector, action: int) -> None:
-    """Do a legal `action`, in place."""
+    """Play a legal action, in place."""
     play_inline(r, s, action)
 
 
 @called
 def step(r: Vector, s: Vector, action: int) -> int:
-    """Do `action` if it is legal, in place; returns the new ``status``, or -1: nothing changed."""
+    """Play an action, in place, and return the new ``status``; -1 if illegal, nothing changes."""
     if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
         return -1
     play(r, s, action)
@@ -620,7 +621,7 @@ def step(r: Vector, s: Vector, action: int) -> int:
 
 @jit
 def replay(r: Vector, s: Vector, actions: Vector) -> int:
-    """Do actions one by one, in place; returns the ``status``, or -1 at the first illegal one."""
+    """Play actions, in place, and return the ``status``; -1 at the first illegal one."""
     for action in actions:
         if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
             return -1
@@ -630,10 +631,10 @@ def replay(r: Vector, s: Vector, actions: Vector) -> int:
 
 @jit
 def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int:
-    """Write the deal of `s` before anything was played, and what was done since; returns how many.
+    """Write the deal of `s` before its first action, and the actions since; return their number.
 
-    `actions` has at least `MAX_PAST` elements; a revoke is -1. In what order a player chose cards
-    to pass is not in the state: they count as chosen in deck order.
+    `actions` has at least `MAX_PAST` elements. A revoke is -1. A state does not record the order in
+    which a player chose cards to pass; they count as chosen in deck order.
     """
     clear(start_state)
     count = 0
@@ -664,7 +665,7 @@ def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int
 
 @jit
 def revoke(s: Vector) -> None:
-    """End the deal at the expense of the player to act, in place; it has no moon then."""
+    """End the deal at the expense of the player to act, without a moon, in place."""
     s[REVOKER] = s[PLAYER]
     s[SHOOTER] = -1
     s[PHASE] = OVER
@@ -673,21 +674,21 @@ def revoke(s: Vector) -> None:
 
 @jit
 def copy_state(s: Vector, out: Vector) -> None:
-    """Make `out` equal to `s`, in place; an array assignment would allocate."""
+    """Copy `s` over `out`, in place; an array assignment would allocate."""
     for i in range(len(s)):
         out[i] = s[i]
 
 
 @called
 def write_view(r: Vector, s: Vector, player: int, out: Vector) -> None:
-    """Copy into `out` what `player` may know of the state, everything else empty."""
+    """Write the view that `player` has of a state over `out`, in place."""
     copy_state(s, out)
     hide(r, out, player)
 
 
 @jit
 def hide(r: Vector, s: Vector, player: int) -> None:
-    """Empty whatever `player` may not know, in place: a view of the state remains."""
+    """Empty everything that `player` may not know, in place; a view remains."""
     for p in range(r[R_PLAYERS]):
         if p != player:
             s[HANDS + SEAT * p] = 0
@@ -697,17 +698,17 @@ def hide(r: Vector, s: Vector, player: int) -> None:
         s[KITTY] = 0
 
 
-# ---- one call a turn ----------------------------------------------------------------------------
-# For a game that is played from Python step by step, where the calls cost more than the play: with
-# ``step`` and ``write_view``, each does all that a turn needs. They keep the interpreter's lock: to
-# let go of it and to take it back costs a fifth of such a call.
+# ---- one call per turn --------------------------------------------------------------------------
+# In a game that Python plays step by step, calls cost more than play. With ``step`` and
+# ``write_view``, each of these does all the work of a turn in one call. They keep the interpreter's
+# lock: releasing and taking it would cost a fifth of such a call.
 LEGAL = (1 << MAX_ACTIONS) - 1
-"""The bits of a ``status`` that are legal actions."""
+"""The bits of a ``status`` that hold the legal actions."""
 
 
 @called
 def step_masked(r: Vector, s: Vector, action: int, mask: NDArray[np.int8]) -> int:
-    """``step``, and what the next player may do over `mask`, in place."""
+    """Play an action as ``step``; also write the next player's mask over `mask`, in place."""
     status = step(r, s, action)
     if status >= 0:
         spread_mask(status & LEGAL, mask)
@@ -716,20 +717,20 @@ def step_masked(r: Vector, s: Vector, action: int, mask: NDArray[np.int8]) -> in
 
 @called
 def write_mask(legal: int, mask: NDArray[np.int8]) -> None:
-    """Write the bits of `legal` over `mask`, a zero or one each, in place."""
+    """Write the bits of `legal` over `mask`, as zeros and ones, in place."""
     spread_mask(legal, mask)
 
 
 @inlined
 def spread_mask(legal: int, mask: NDArray[np.int8]) -> None:
-    """``write_mask`` for compiled code."""
+    """Do ``write_mask``, compiled into its caller."""
     for action in range(len(mask)):
         mask[action] = legal >> action & 1
 
 
 @called
 def write_result(r: Vector, s: Vector, out: Vector) -> None:
-    """Write ``score`` of every seat over `out`, then the points of each, shooter and revoker."""
+    """Write each seat's score over `out`, then each seat's points, the shooter and the revoker."""
     n = r[R_PLAYERS]
     for p in range(n):
         out[p] = score(r, s, p)

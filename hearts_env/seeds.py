@@ -1,10 +1,9 @@
-"""Seeds from seeds: of deals, of episodes, and of what may be handed out.
+"""Seeds that follow from other seeds.
 
-``derived_seed`` and ``stream_seed`` mix well but can be computed backwards: whoever knows one of
-their results can find the others, and with them the cards. What a player is given while cards are
-hidden comes from ``secret_seed`` and ``episode_seed`` instead, from whose results nothing else
-follows. Small seeds (0, 1, 2, ...) can still be found by trying them all: where that matters, draw
-a large one.
+``derived_seed`` and ``stream_seed`` mix well, but they can be inverted: one result reveals the
+others, and with them the cards. Numbers that a player may see while cards are hidden come from
+``secret_seed`` and ``episode_seed``, which cannot be inverted. Small seeds (0, 1, 2, ...) can still
+be found by trying all of them. Draw a large seed where that matters.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ _U = np.uint64
 
 
 def derived_seed(seed: int, number: int) -> int:
-    """The `number`-th seed that follows from `seed`, in [0, 2**63), well mixed."""
+    """Return the seed of this number that follows from `seed`, in [0, 2**63)."""
     return int(k.mix(_U((seed + int(k.mix(_U(number)))) % 2**64))) >> 1
 
 
 @jit
 def stream_seed(seed: int, stream: int, number: int) -> np.int64:
-    """The `number`-th seed of one of many streams, which all follow from `seed`, in [0, 2**63)."""
+    """Return the seed of this number in one of many streams of `seed`, in [0, 2**63)."""
     start = k.mix(_U(seed) + k.mix(_U(stream)))
     return np.int64(k.mix(start + _U(number)) >> _U(1))
 
 
 def secret_seed(seed: int, *purpose: int | str) -> int:
-    """The number from 0 to 2**63 - 1 that belongs to a seed and a purpose.
+    """Return the seed of a purpose, in [0, 2**63), the same on every machine.
 
-    Always the same for the same arguments, on every machine. Neither the seed nor the number of
-    another purpose can be computed from it: it is a blake2b hash, keyed with the seed.
+    It is a blake2b hash keyed with the seed, so it reveals neither the seed nor the seeds of other
+    purposes.
 
     Args:
-        seed: any whole number; the secret.
-        purpose: what the number is for, in words and whole numbers.
+        seed: any int; the secret.
+        purpose: words and ints that name the purpose.
     """
     words = [repr(part if isinstance(part, str) else int(part)) for part in purpose]
     key = blake2b(str(int(seed)).encode(), digest_size=32).digest()
@@ -49,7 +48,7 @@ def secret_seed(seed: int, *purpose: int | str) -> int:
 
 @inlined
 def _turn(x: np.uint64, by: int) -> np.uint64:
-    """The 64 bits of `x` turned round to the left."""
+    """Return the 64 bits of `x` rotated to the left."""
     return x << _U(by) | x >> _U(64 - by)
 
 
@@ -57,7 +56,7 @@ def _turn(x: np.uint64, by: int) -> np.uint64:
 def _round(
     a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """One round of SipHash."""
+    """Return the state after one round of SipHash."""
     a += b
     b = _turn(b, 13) ^ a
     a = _turn(a, 32)
@@ -73,9 +72,9 @@ def _round(
 
 @jit
 def siphash(key0: np.uint64, key1: np.uint64, message: np.uint64) -> np.uint64:
-    """SipHash-2-4 of eight bytes (Aumasson and Bernstein 2012, section 2).
+    """Return SipHash-2-4 of eight bytes (Aumasson and Bernstein 2012, section 2).
 
-    From any number of results neither the key nor another result can be computed.
+    Results reveal neither the key nor other results.
     """
     a, b = key0 ^ _U(0x736F6D6570736575), key1 ^ _U(0x646F72616E646F6D)
     c, d = key0 ^ _U(0x6C7967656E657261), key1 ^ _U(0x7465646279746573)
@@ -92,8 +91,8 @@ def siphash(key0: np.uint64, key1: np.uint64, message: np.uint64) -> np.uint64:
 
 @jit
 def episode_seed(first: int, number: int) -> np.int64:
-    """The seed of episode `number`, from 0, after a reset with seed `first`, which is the secret.
+    """Return the seed of episode `number`, from 0, after a reset with the secret seed `first`.
 
-    An episode's seed is revealed at its end: it must not lead to those of the next ones.
+    The end of an episode reveals its seed, which must not lead to the seeds of later episodes.
     """
     return np.int64(siphash(_U(first), _U(0), _U(number)) >> _U(1))

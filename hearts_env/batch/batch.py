@@ -1,4 +1,4 @@
-"""Thousands of games of one rule set at once."""
+"""Thousands of games of the same rules at once."""
 
 from __future__ import annotations
 
@@ -32,38 +32,38 @@ from hearts_env.support.errors import DealError, HeartsError, IllegalActionError
 from hearts_env.support.jit import address_of
 from hearts_env.support.workers import Threads
 
-_FREEZE_FROM = 1024  # games; a batch this large is made for long and quick runs
-_CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
-_CHUNK_OF_STEPS = 256  # games that a thread steps at once, at least
+_FREEZE_FROM = 1024  # games: a batch this large is worth a second of compilation
+_CHUNK = 64  # observations to cast at once, few enough for the L1 cache
+_CHUNK_OF_STEPS = 256  # the fewest games that a thread steps at once
 _OVERLAPS = {
     2: "masks: shares memory with observations; give an array of its own",
     3: "observations: shares memory with actions; give an array of its own",
     4: "masks: shares memory with actions; give an array of its own",
 }
-"""What ``loops.give_step`` finds."""
+"""The messages for the faults that ``loops.give_step`` returns."""
 
 
 class BatchGame:
-    """Many games side by side, for self-play: every player is moved from outside.
+    """Many games of the same rules side by side, in which you play for all players.
 
-    Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
-    threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
-    ``scores()`` then describe the finished one, ``current_player`` and observations the new one.
+    Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` for any number of games and threads.
+    With `autodeal`, a new deal follows a finished one at once. Then ``done`` and ``scores()``
+    describe the finished deal, and ``current_player`` and observations describe the new one.
 
     Attributes:
         rules: the rules.
-        num_games: how many games there are.
-        seed: from which all seeds of deals follow.
-        encoder: what writes observations.
+        num_games: the number of games.
+        seed: the seed that determines the seeds of all deals.
+        encoder: the encoder of observations.
         space: the space of one observation.
-        autodeal: whether the next deal of a finished game begins at once.
-        num_threads: threads that share the work.
-        seeds: of the deals, ``(num_games,) int64``.
-        done: whether the last action ended a deal, ``(num_games,) bool``.
-        legal: the legal actions of each game's player to act as a bit mask over actions, 0 where
-            a game is over, ``(num_games,) int64``; for reading alone.
-        states: all that is hidden and known, ``(num_games, rules.state_size) int64``, each row as
-            ``Game.vector``; for reading alone.
+        autodeal: True if a new deal follows a finished one at once.
+        num_threads: the number of threads.
+        seeds: the seed of each game's deal, ``(num_games,) int64``.
+        done: True for each game whose last action ended a deal, ``(num_games,) bool``.
+        legal: the legal actions in each game as a bit mask, 0 if it is over, ``(num_games,)
+            int64``; read-only by convention.
+        states: the state of each game, as ``Game.vector``, ``(num_games, rules.state_size) int64``;
+            read-only by convention.
     """
 
     def __init__(
@@ -82,12 +82,13 @@ class BatchGame:
         Args:
             rules: the rules, or a preset's name.
             num_games: 1 to ten million.
-            seed: from which all seeds of deals follow.
+            seed: the seed that determines the seeds of all deals.
             observation: an encoder or its name.
-            autodeal: whether the next deal of a finished game begins at once.
-            num_threads: threads that share the work.
-            freeze: compile ``step`` for these rules alone, which takes a second once for each rule
-                set and makes it nearly twice as fast; None: with 1,024 games and more.
+            autodeal: if True, a new deal follows a finished one at once.
+            num_threads: the number of threads, 1 to 1,024.
+            freeze: if True, compile ``step`` for these rules alone. This takes a second, once per
+                rule set, and makes ``step`` nearly twice as fast. If None, batches of 1,024 games
+                or more do so.
 
         Raises:
             HeartsError: if an argument is invalid; the message names it.
@@ -112,7 +113,7 @@ class BatchGame:
         self._scores: k.Vector = np.zeros((n, self.rules.players), np.int64)
         self._all: k.Vector = np.arange(n)
         self._threads = Threads(self.num_threads)
-        self._words: k.Vector | None = None  # addresses, so they are found again in a copy
+        self._words: k.Vector | None = None  # addresses, which a copy must find anew
         self._random: NDArray[np.uint64] = np.empty(n, np.uint64)
         loops.seed_random(self._random, self.seed)
         self.reset()
@@ -120,31 +121,32 @@ class BatchGame:
     # -- reading ----------------------------------------------------------------------------------
     @property
     def current_player(self) -> k.Vector:
-        """Whose turn it is in each game, ``(num_games,) int64``; -1 where a game is over."""
+        """The seat of the player to act in each game, ``(num_games,) int64``; -1 if it is over."""
         return self.states[:, k.PLAYER].copy()
 
     def scores(self) -> k.Vector:
-        """The scores of the last finished deal of each game, ``(num_games, players) int64``."""
+        """Return the scores of each game's last finished deal, ``(num_games, players) int64``."""
         return self._scores.copy()
 
     def observe(
         self, out: Array | None = None, *, games: Array | None = None, players: Array | None = None
     ) -> Array:
-        """The view of each game's player to act, encoded, ``(num_games, *space.shape)``.
+        """Return the observation of each game's player to act, ``(num_games, *space.shape)``.
 
         Args:
-            out: written in place and returned, of the space's dtype, or float32 or float16: a
-                NumPy array, or another library's in main memory that knows DLPack, as torch's;
-                None: a new array of the space's dtype.
-            games: the rows of these games only.
-            players: whose views, instead of the player's to act.
+            out: an array to write to and return, of the space's dtype, float32 or float16. It is a
+                NumPy array or any array in main memory with DLPack, such as a torch tensor. If
+                None, a new array of the space's dtype.
+            games: the numbers of some games. If None, all games.
+            players: the observing seat of each game. If None, the player to act.
 
         Raises:
-            HeartsError: if `out` has another shape or dtype, or is not contiguous.
+            HeartsError: if `out` has another shape or dtype or is not contiguous, or a game or seat
+                is out of range.
         """
         rows = self._rows(games)
         array = self._check_out(out, (len(rows), *self.space.shape), self._dtypes)
-        if players is None:  # a game that is over is shown as seat 0 sees it
+        if players is None:  # seat 0 observes games that are over
             seats = np.maximum(self.states[rows, k.PLAYER], 0)
         else:
             seats = self._check_seats(players, len(rows))
@@ -165,9 +167,11 @@ class BatchGame:
             out[some] = part
 
     def masks(self, out: Array | None = None, *, games: Array | None = None) -> Array:
-        """The legal actions of each game's player to act, ``(num_games, num_actions) int8``.
+        """Return the legal actions in each game, ``(num_games, num_actions) int8``.
 
-        `out` is written in place and returned; it may be what ``observe`` takes.
+        Args:
+            out: an int8 array to write to and return, as in ``observe``. If None, a new array.
+            games: the numbers of some games. If None, all games.
         """
         rows = self._rows(games)
         array = self._check_out(out, (len(rows), self.rules.num_actions), (np.dtype(np.int8),))
@@ -175,9 +179,9 @@ class BatchGame:
         return array if out is None else out
 
     def random_actions(self, *, games: Array | None = None) -> k.Vector:
-        """A uniformly random legal action of each game, ``(num_games,) int64``; 0 where it is over.
+        """Draw a legal action in each game uniformly, ``(num_games,) int64``; 0 if it is over.
 
-        Game i draws from a stream of its own, whatever the number of games or threads.
+        Game i has its own random stream, the same for any number of games and threads.
         """
         rows = self._rows(games)
         actions = np.zeros(len(rows), np.int64)
@@ -185,7 +189,7 @@ class BatchGame:
         return actions
 
     def views(self, games: Array | None = None) -> BatchView:
-        """What the players to act may know; of some games only."""
+        """Return the views of the players to act, in all games or some."""
         rows = self._rows(games)
         vectors = np.empty((len(rows), self.rules.state_size), np.int64)
         players = np.empty(len(rows), np.int64)
@@ -199,7 +203,7 @@ class BatchGame:
         return BatchView(self.rules, vectors, players)
 
     def game(self, index: int) -> Game:
-        """An independent ``Game`` in the state of game `index`, with its past: ``Game.from_state``.
+        """Return game `index` as an independent ``Game`` with its past, as ``Game.from_state``.
 
         Raises:
             HeartsError: if `index` is not a game of this batch.
@@ -209,11 +213,15 @@ class BatchGame:
 
     # -- playing ----------------------------------------------------------------------------------
     def play(self, actions: Array, *, games: Array | None = None) -> None:
-        """Do one action in each game, or in some games only; all or, on an error, none.
+        """Play one action in each game, or in some. On an error nothing is played.
+
+        Args:
+            actions: one int per game.
+            games: the numbers of some games, each once. If None, all games.
 
         Raises:
             IllegalActionError: if actions are illegal; the message names their games.
-            HeartsError: if `actions` is not one whole number for each game.
+            HeartsError: unless `actions` has one int per game.
         """
         rows = self._rows(games, once=True)
         acts = check_actions(actions, len(rows))
@@ -231,16 +239,16 @@ class BatchGame:
         observations: Array | None = None,
         masks: Array | None = None,
     ) -> tuple[Array, Array]:
-        """Do one action in each game and show what comes next: the inner loop of self-play.
+        """Play one action in each game and return the next observations and masks.
 
-        The same as ``play(actions)``, ``observe(observations)`` and ``masks(masks)``, but each game
-        is played, dealt anew where it ended, and shown while it is in the nearest cache.
+        This does ``play(actions)``, ``observe(observations)`` and ``masks(masks)`` in one faster
+        call: the inner loop of self-play.
 
         Args:
-            actions: one whole number for each game.
-            observations: written in place, ``(num_games, *space.shape)`` of the space's dtype,
-                float32 or float16, as ``observe`` takes it; None: a new array of the space's dtype.
-            masks: written in place, ``(num_games, num_actions) int8``; None: a new array.
+            actions: one int per game.
+            observations: an array to write to, ``(num_games, *space.shape)``, as in ``observe``. If
+                None, a new array.
+            masks: an array to write to, ``(num_games, num_actions) int8``. If None, a new array.
 
         Returns:
             `observations` and `masks`.
@@ -248,7 +256,7 @@ class BatchGame:
         Raises:
             IllegalActionError: if actions are illegal; the message names their games.
             HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
-                two of the three overlap. Nothing has been played.
+                overlaps another. Nothing has been played.
         """
         n = self.num_games
         acts = check_actions(actions, n)
@@ -268,7 +276,7 @@ class BatchGame:
         return (shown if observations is None else observations, mask if masks is None else masks)
 
     def _words_of_step(self) -> k.Vector:
-        """What ``loops.give_step`` completes; also finds what does a step in one pass."""
+        """Return the words that ``loops.give_step`` completes; also choose the fused step."""
         self._fused = 0
         if type(self.encoder) is FlatEncoder:
             step = loops.frozen_step(self.rules) if self._is_frozen else loops.flat_step
@@ -290,7 +298,7 @@ class BatchGame:
         return np.array(words, np.int64)
 
     def _step(self, part: slice, acts: k.Vector, observations: Array, masks: Array) -> None:
-        """``step`` of the games of `part`, with any encoder and dtype, one thing after another."""
+        """Step the games of `part` with any encoder and dtype, without the fused step."""
         for first in range(part.start, part.stop, _CHUNK):
             some = slice(first, min(first + _CHUNK, part.stop))
             rows = self._all[some]
@@ -301,10 +309,15 @@ class BatchGame:
             loops.write_masks(self.legal, rows, masks[some].reshape(-1))
 
     def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
-        """Begin new deals: the next of each game, or those of given `seeds`; of some games only.
+        """Begin new deals in all games or some.
+
+        Args:
+            seeds: the seed of each new deal, ints in [0, 2**63). If None, each game's next deal.
+            games: the numbers of some games, each once. If None, all games.
 
         Raises:
-            DealError: if `seeds` is not one integer in [0, 2**63) for each game.
+            DealError: unless `seeds` has one int in [0, 2**63) per game.
+            HeartsError: if a game is out of range or listed twice.
         """
         rows = self._rows(games, once=True)
         if seeds is None:
@@ -319,9 +332,9 @@ class BatchGame:
         )
 
     def revoke(self, *, games: Array) -> None:
-        """End these games as ``Game.revoke`` does: the player to act in each pays for all.
+        """End these games as ``Game.revoke`` does: the player to act in each pays.
 
-        Finished games are left alone; with `autodeal` the next deal does not follow by itself.
+        Finished games do not change. No new deal follows, even with `autodeal`.
         """
         rows = self._rows(games, once=True)
         loops.revoke(self.rules.vector, self.states, rows, self.legal, self.done, self._scores)
@@ -333,15 +346,15 @@ class BatchGame:
         return self.__dict__ | {"_words": None}
 
     def state(self) -> dict[str, Array]:
-        """All that the games need to continue, new arrays by name."""
+        """Return new arrays by name, from which ``restore`` continues the games."""
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Continue from what ``state`` returned, in a batch of the same rules, size and seed.
+        """Continue from a result of ``state`` of a batch with the same rules, size and seed.
 
         Raises:
-            HeartsError: if the arrays are missing, of other shapes, or hold impossible values, as
-                states to which no play leads; the batch is unchanged.
+            HeartsError: if an array is missing, has another shape or holds impossible values, such
+                as states that no play leads to. The batch is unchanged.
         """
         check_is("state", state, Mapping, "give what BatchGame.state() has returned")
         own = self._arrays()
@@ -383,7 +396,7 @@ class BatchGame:
 
     # -- helpers ----------------------------------------------------------------------------------
     def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
-        """The numbers of games, checked; `once`: none may come twice."""
+        """Return the numbers of games, checked; if `once`, none may come twice."""
         if games is None:
             return self._all
         rows = whole_numbers(games)
@@ -422,7 +435,7 @@ class BatchGame:
 
     @property
     def _dtypes(self) -> tuple[Any, ...]:
-        """Of observations, the encoder's own first."""
+        """The dtypes of observations, the encoder's own first."""
         return (self.space.dtype, np.dtype(np.float32), np.dtype(np.float16))
 
     @property

@@ -1,4 +1,4 @@
-"""Compiled loops over many games, for any rules or frozen to one rule set."""
+"""Compiled loops over many games, for all rules or frozen to one rule set."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hearts_env.support.bits import constants_at, int8_at, int64_at, put_word, u
 from hearts_env.support.jit import inlined, jit, shared
 
 MAX_GAMES = 10_000_000
-"""Of a batch."""
+"""The most games of a batch."""
 
 
 @jit
 def write_legal(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
-    """Write the legal actions of each of `states` as a bit mask, in place."""
+    """Write the legal actions of each state over `out` as bit masks, in place."""
     for i in range(len(states)):
         out[i] = k.legal_mask(r, states[i])
 
@@ -29,7 +29,7 @@ def write_legal(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
 @inlined
 def _write_mask(mask: int, masks: NDArray[np.int8], start: int, width: int) -> None:
     """Write the lowest `width` bits of `mask` over ``masks[start:]``; rows are written in order."""
-    if start + 64 <= len(masks):  # what it writes too much, the rows after it write over
+    if start + 64 <= len(masks):  # the next rows overwrite the surplus
         put_word(masks, start, np.uint64(mask))
     else:
         for j in range(width):
@@ -38,7 +38,7 @@ def _write_mask(mask: int, masks: NDArray[np.int8], start: int, width: int) -> N
 
 @jit
 def write_masks(legal: k.Vector, rows: k.Vector, masks: NDArray[np.int8]) -> None:
-    """Write a mask for each of `rows`, one after the other, in place."""
+    """Write the masks of the games `rows` over `masks`, one after another, in place."""
     width = len(masks) // len(rows) if len(rows) else 0
     for i in range(len(rows)):
         _write_mask(legal[rows[i]], masks, i * width, width)
@@ -46,14 +46,14 @@ def write_masks(legal: k.Vector, rows: k.Vector, masks: NDArray[np.int8]) -> Non
 
 @jit
 def seed_random(random: NDArray[np.uint64], seed: int) -> None:
-    """Begin the stream of random actions of each game, in place."""
+    """Begin each game's stream of random actions, in place."""
     for g in range(len(random)):
         random[g] = k.mix(k.mix(np.uint64(seed)) + np.uint64(g))
 
 
 @jit
 def choose(legal: k.Vector, rows: k.Vector, random: NDArray[np.uint64], actions: k.Vector) -> None:
-    """Write a random legal action for each of `rows` whose game is not over, in place."""
+    """Write a random legal action for each of the games `rows` that is not over, in place."""
     for i in range(len(rows)):
         g = rows[i]
         if legal[g]:
@@ -62,7 +62,7 @@ def choose(legal: k.Vector, rows: k.Vector, random: NDArray[np.uint64], actions:
 
 @inlined
 def shown_seat(s: k.Vector) -> int:
-    """Whose view is shown: that of the player to act, or of seat 0 where the game is over."""
+    """Return the observing seat: the player to act, or seat 0 if the game is over."""
     return max(s[k.PLAYER], 0)
 
 
@@ -70,7 +70,7 @@ def shown_seat(s: k.Vector) -> int:
 def write_views(
     r: k.Vector, states: k.Vector, rows: k.Vector, vectors: k.Vector, players: k.Vector
 ) -> None:
-    """Write for each of `rows` who is to act, and what that player may know, in place."""
+    """Write the player to act in each of the games `rows`, and that player's view, in place."""
     for i in range(len(rows)):
         s = states[rows[i]]
         players[i] = shown_seat(s)
@@ -79,7 +79,7 @@ def write_views(
 
 @jit
 def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]) -> int:
-    """Mark the rows whose action, any whole number, is illegal; returns how many."""
+    """Mark the rows with an illegal action, any int64, and return their number."""
     count = 0
     for i in range(len(rows)):
         action = actions[i]
@@ -91,21 +91,21 @@ def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArra
 
 @inlined
 def _next_seed(g: int, deals: k.Vector, seed: int) -> np.int64:
-    """The seed of the next deal of game `g`, which does not depend on the number of games."""
+    """Return the seed of the next deal of game `g`, for any number of games."""
     deals[g] += 1
     return stream_seed(seed, g, deals[g])
 
 
 @jit
 def next_seeds(rows: k.Vector, seeds: k.Vector, deals: k.Vector, seed: int) -> None:
-    """Write the seed of the next deal of each of `rows`, in place."""
+    """Write the seed of the next deal of each of the games `rows`, in place."""
     for i in range(len(rows)):
         seeds[rows[i]] = _next_seed(rows[i], deals, seed)
 
 
 @jit
 def deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector, legal: k.Vector) -> None:
-    """Deal each of `rows` by its seed, in place."""
+    """Deal each of the games `rows` by its seed, in place."""
     for i in range(len(rows)):
         g = rows[i]
         k.deal(r, states[g], seeds[g], -1, -1)
@@ -113,18 +113,18 @@ def deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector, legal: 
 
 
 class Tables(NamedTuple):
-    """What play changes, a row a game."""
+    """The arrays that play changes, one row per game."""
 
     states: k.Vector
     """``(games, rules.state_size)``."""
     legal: k.Vector
-    """``(games,)``: legal actions as bit masks."""
+    """``(games,)``: the legal actions as bit masks."""
     done: NDArray[np.bool_]
-    """``(games,)``: whether the last action ended the deal."""
+    """``(games,)``: True if the last action ended the deal."""
     scores: k.Vector
-    """``(games, players)``: of the last finished deal."""
+    """``(games, players)``: the scores of the last finished deal."""
     seeds: k.Vector
-    """``(games,)``: of the deals."""
+    """``(games,)``: the seeds of the deals."""
     deals: k.Vector
     """``(games,)``: the number of the deal in the game's stream of seeds."""
 
@@ -147,7 +147,7 @@ def _play_one(r: k.Vector, tables: Tables, g: int, action: int, seed: int, autod
 def play(
     r: k.Vector, tables: Tables, rows: k.Vector, actions: k.Vector, seed: int, autodeal: int
 ) -> None:
-    """Play an action in each of `rows`, and deal anew where it ended, in place."""
+    """Play an action in each of the games `rows`; deal again those that end, in place."""
     for i in range(len(rows)):
         _play_one(r, tables, rows[i], actions[i], seed, autodeal)
 
@@ -163,7 +163,7 @@ def step(
     observations: NDArray[np.int8],
     masks: NDArray[np.int8],
 ) -> None:
-    """Play, deal anew, observe and mask each of `rows`; `masks` is one row after the other."""
+    """Play each of the games `rows` as ``play``; write its observation and mask, in place."""
     width = len(masks) // len(rows) if len(rows) else 0
     for i in range(len(rows)):
         g = rows[i]
@@ -174,9 +174,9 @@ def step(
         _write_mask(tables.legal[g], masks, i * width, width)
 
 
-# ---- a step as an order to several threads ------------------------------------------------------
+# ---- a step shared by several threads -----------------------------------------------------------
 class StepOrder(NamedTuple):
-    """Where each argument of ``step`` is among the words of an order: addresses and lengths."""
+    """The words of an order, which tells threads the arguments of ``step``: addresses and sizes."""
 
     rules: int
     states: int
@@ -200,7 +200,7 @@ class StepOrder(NamedTuple):
 
 
 W = StepOrder(*range(19))
-"""Its words, for compiled code."""
+"""The place of each word, for compiled code."""
 
 
 @jit
@@ -211,10 +211,10 @@ def give_step(
     observations: NDArray[Any],
     masks: NDArray[np.int8],
 ) -> int:
-    """Complete the words of a step by what is new in it; returns what forbids it, or 0.
+    """Complete the words of a step with its arrays, and return a fault, or 0.
 
-    1: an illegal action; 2: masks and observations share memory; 3, 4: actions share memory with
-    observations, with masks.
+    1: an action is illegal. 2: masks and observations share memory. 3: actions and observations
+    share memory. 4: actions and masks share memory.
     """
     action_at, shown_at, mask_at = actions.ctypes.data, observations.ctypes.data, masks.ctypes.data
     if mask_at < shown_at + observations.nbytes and shown_at < mask_at + masks.nbytes:
@@ -233,7 +233,7 @@ def give_step(
 
 @inlined
 def _step_some(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
-    """``step`` of games `first` to `last`, with the words of an order."""
+    """Do ``step`` in the games from `first` to before `last`, with the words of an order."""
     n, width = words[W.num_games], words[W.width]
     tables = Tables(
         int64_at(words[W.states], (n, words[W.state_size])),
@@ -253,17 +253,17 @@ def _step_some(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
 
 @shared
 def flat_step(address: int, first: int, last: int) -> int:
-    """``step`` for any rules, from the address of the words of an order."""
+    """Do ``step`` for any rules, with the address of the words of an order."""
     words = int64_at(address, (len(W),))
     return _step_some(constants_at(words[W.rules], (words[W.num_rules],)), words, first, last)
 
 
 @functools.lru_cache(maxsize=64)
 def frozen_step(rules: Rules) -> Any:
-    """``flat_step`` compiled for these rules alone, which takes about half the time.
+    """Return ``flat_step`` compiled for these rules alone, which runs in about half the time.
 
-    The compiler's cache distinguishes rule sets by the function's closure, so the closure holds the
-    vector and nothing else.
+    The compiler's cache tells rule sets apart by the function's closure, so the closure holds only
+    the rules' vector.
     """
     r = rules.vector
 
@@ -283,7 +283,7 @@ def revoke(
     done: NDArray[np.bool_],
     scores: k.Vector,
 ) -> None:
-    """End each of `rows` that is not over, as ``kernel.revoke`` does, in place."""
+    """End each of the games `rows` that is not over, as ``kernel.revoke``, in place."""
     for i in range(len(rows)):
         g = rows[i]
         s = states[g]

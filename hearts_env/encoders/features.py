@@ -1,9 +1,9 @@
-"""The facts in an observation, each a bit mask of what the observer may know.
+"""The facts of an observation, each a bit mask that the observer may know.
 
-An observation is a list of `Block`s, which the documentation prints and ``decode`` reads back.
-``pack`` computes them in that order in one pass, bit after bit, which is three times as fast as
-block by block. It reads only what the observer may know, so it answers alike for states and views.
-Seats are relative to the observer: 0 is the observer, 1 the next to play, and so on.
+An observation is a list of `Block`s. The documentation prints them and ``decode`` reads them back.
+``pack`` writes all blocks in one pass, which is three times as fast as block by block. It reads
+only what the observer may know, so states and views give the same result. Seats are relative to the
+observer: 0 is the observer, 1 the next to play, and so on.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from hearts_env.support.jit import inlined
 from hearts_env.views.hidden import unseen_mask
 
 TOTAL_STEPS = 10
-"""A total is shown in tenths of the end score (in chips: of all stakes)."""
+"""The bits of a total, one per tenth of the end score (in chips: of all stakes)."""
 
 SITUATION_SIZE = 6
-"""Bits of ``situation``."""
+"""The number of bits of ``situation``."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One fact in an observation, as ``pack`` writes it: `size` bits."""
+    """One fact of an observation, `size` bits of ``pack``."""
 
     name: str
     size: int
     meaning: str
     seat: int = 0
-    """Whose fact it is."""
+    """The seat that the fact is about, relative to the observer."""
 
 
 @inlined
@@ -44,10 +44,17 @@ def pack(
     player: int,
     words: NDArray[np.uint64],
 ) -> int:
-    """Write the facts of ``observation_blocks`` that `player` may know about `s` into `words`.
+    """Write the facts of ``observation_blocks`` that `player` may know, and return their size.
 
-    `s` is a state or a view. `words` has a bit for each place, the first the lowest;
-    ``stack_words`` are enough for any rules (seven players fill 23). Returns the number of bits.
+    Args:
+        r: the rules.
+        s: a state or a view's state.
+        player: the observing seat.
+        words: one bit per place, the first the lowest. ``stack_words`` are enough for all rules
+            (seven players fill 23).
+
+    Returns:
+        The number of bits.
     """
     n, num_cards = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     exchange, kitty = r[k.R_PASS_COUNT] > 0, r[k.R_KITTY_TO] != k.KITTY_NOBODY
@@ -96,9 +103,9 @@ def pack(
 def put(
     words: NDArray[np.uint64], word: np.uint64, at: int, mask: int, size: int
 ) -> tuple[np.uint64, int]:
-    """Append the `size` (1 to 64) bits of `mask` at bit `at`; returns the open word and the end.
+    """Append the `size` (1 to 64) bits of `mask` at bit `at`; return the open word and the end.
 
-    A word is written once it is full.
+    A word is written when it is full.
     """
     bits = np.uint64(mask)
     word |= bits << np.uint64(at & 63)
@@ -112,32 +119,32 @@ def put(
 
 @inlined
 def seat_at(n: int, player: int, away: int) -> int:
-    """The seat `away` further than `player`."""
+    """Return the seat `away` seats after `player`."""
     seat = player + away
     return seat - n if seat >= n else seat
 
 
 @inlined
 def situation(s: k.Vector, player: int) -> int:
-    """Whether the observer is to act, whether hearts are broken, and the phase, one-hot."""
+    """Return a bit for the observer to act, a bit for broken hearts, and the phase, one-hot."""
     return (s[k.PLAYER] == player) | s[k.BROKEN] << 1 | 4 << s[k.PHASE]
 
 
 @inlined
 def tells_dodged(r: k.Vector) -> bool:
-    """Whether the suit that the queen was played on can show something."""
+    """Return True if the suit on which the queen was played may prove something."""
     return r[k.R_QUEEN_ANY_TIME] != 0 and r[k.R_BREAK_ON] == k.BREAK_VOID
 
 
 @inlined
 def one_hot(value: int) -> int:
-    """The bit of a value from 0; nothing for -1."""
+    """Return the bit of a value from 0; 0 for -1."""
     return 0 if value < 0 else 1 << value
 
 
 @inlined
 def relative(r: k.Vector, player: int, seat: int) -> int:
-    """The bit of a seat seen from `player`; nothing for no seat."""
+    """Return the bit of a seat relative to `player`; 0 for no seat (-1)."""
     if seat < 0:
         return 0
     away = seat - player
@@ -146,24 +153,24 @@ def relative(r: k.Vector, player: int, seat: int) -> int:
 
 @inlined
 def may_hold(r: k.Vector, s: k.Vector, player: int, p: int) -> int:
-    """The unseen cards that `p` can hold by what play has shown, one by one."""
+    """Return the unseen cards that play has not excluded from the hand of `p`."""
     mask = unseen_mask(r, s, player) & ~s[k.EXCLUDED + k.SEAT * p]
     if (
         s[k.EXCHANGE] > 0
         and s[k.PHASE] != k.PASS
         and p != (player + s[k.EXCHANGE]) % r[k.R_PLAYERS]
     ):
-        mask &= ~s[k.PASSED + k.SEAT * player]  # these went to another
+        mask &= ~s[k.PASSED + k.SEAT * player]  # these went to another seat
     return mask
 
 
 @inlined
 def point_cards(r: k.Vector, taken: int) -> int:
-    """Which of the cards worth points are in `taken`, numbered in deck order."""
+    """Return the point cards in `taken`, as bits over the point cards in deck order."""
     bits = 0
     place = 0
     worth = r[k.R_POINT_CARDS]
-    while worth:  # run by run of cards that lie side by side
+    while worth:  # one run of neighbouring cards at a time
         first = lowest(worth)
         run = worth & ~(worth + (1 << first))
         bits |= (taken & run) >> first << place
@@ -174,7 +181,7 @@ def point_cards(r: k.Vector, taken: int) -> int:
 
 @inlined
 def total_steps(total: int, scale: int) -> int:
-    """A thermometer of `total`: bit j is set from (j + 1) tenths of `scale` on."""
+    """Return a total as a thermometer: bit j is set from (j + 1) tenths of `scale` on."""
     if total <= 0:
         return 0
     steps = TOTAL_STEPS * total // scale if total < scale else TOTAL_STEPS
@@ -182,7 +189,7 @@ def total_steps(total: int, scale: int) -> int:
 
 
 def _card_blocks(rules: Rules) -> list[Block]:
-    """The facts that are sets of cards, all of one size."""
+    """Return the blocks that are sets of cards, each the size of the deck."""
     facts = [("hand", "cards the observer holds", 0)]
     facts += [
         (f"played_{p}", f"cards that {seat_name(p)} has played", p) for p in range(rules.players)
@@ -203,7 +210,7 @@ def _card_blocks(rules: Rules) -> list[Block]:
 
 
 def _taken_blocks(rules: Rules) -> list[Block]:
-    """The cards worth points that each seat has taken."""
+    """Return the blocks of the point cards that each seat has taken."""
     size = sum(card in rules.card_points for card in rules.deck)
     return [
         Block(
@@ -217,7 +224,7 @@ def _taken_blocks(rules: Rules) -> list[Block]:
 
 
 def _other_blocks(rules: Rules) -> list[Block]:
-    """The facts that are not sets of cards."""
+    """Return the blocks that are not sets of cards."""
     n, every = rules.players, range(rules.players)
     total = "in tenths of the end score (in chips: of all stakes)"
     blocks = [Block("led_suit", 4, "suit led to the unfinished trick, one-hot CDSH")]
@@ -247,10 +254,10 @@ def _other_blocks(rules: Rules) -> list[Block]:
 
 
 def seat_name(p: int) -> str:
-    """Return the name, in a block's meaning, of the seat `p` further than the observer."""
+    """Return the words for the seat `p` seats after the observer."""
     return "the observer" if p == 0 else f"seat +{p}"
 
 
 def observation_blocks(rules: Rules) -> list[Block]:
-    """All the facts, in the order of ``pack``."""
+    """Return all blocks, in the order of ``pack``."""
     return _card_blocks(rules) + _taken_blocks(rules) + _other_blocks(rules)

@@ -20,7 +20,7 @@ _int8 = np.dtype(np.int8)
 
 @inlined
 def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> None:
-    """Write what `player` knows over the row `out`, in place."""
+    """Write the observation of `player` over the row `out`, in place."""
     words = stack_words()
     pack(r, s, player, words)
     spread(words, out)
@@ -28,13 +28,13 @@ def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> N
 
 @inlined
 def spread(words: NDArray[np.uint64], out: NDArray[np.int8]) -> None:
-    """Write the bits of `words` over the row `out`, one place a bit, in place."""
+    """Write the bits of `words` over the row `out`, one element per bit, in place."""
     size = len(out)
     full = size >> 6
     for w in range(full):
         put_word(out, 64 * w, words[w])
     rest = size & 63
-    if rest and full:  # the last 64 places, some of them once more
+    if rest and full:  # the last 64 elements, some of them a second time
         last = words[full - 1] >> np.uint64(rest) | words[full] << np.uint64(64 - rest)
         put_word(out, size - 64, last)
     elif rest:
@@ -44,7 +44,7 @@ def spread(words: NDArray[np.uint64], out: NDArray[np.int8]) -> None:
 
 @called
 def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> bool:
-    """Do as ``write_row`` if `out` has the right length; return whether it has."""
+    """Do ``write_row`` if `out` has the right length, and return whether it has."""
     words = stack_words()
     fits = len(out) == pack(r, s, player, words)
     if fits:
@@ -56,9 +56,10 @@ def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> b
 def step_row(
     r: k.Vector, s: k.Vector, action: int, mask: NDArray[np.int8], out: NDArray[np.int8]
 ) -> int:
-    """Do `action`; write what the next player may do over `mask`, and what it knows over `out`.
+    """Play an action; write the next player's mask over `mask` and its observation over `out`.
 
-    Returns the ``status``, or -1: illegal, nothing has changed. At the end both stay as they were.
+    Return the new ``status``, or -1 if the action is illegal and nothing has changed. At the end of
+    the deal, `mask` and `out` are not written.
     """
     status = k.step(r, s, action)
     if status >= 0 and s[k.PHASE] != k.OVER:
@@ -75,15 +76,15 @@ def write_rows(
     players: k.Vector,
     out: NDArray[np.int8],
 ) -> None:
-    """Write a row for each of `games` as `players` see them, in place."""
+    """Write the observations of `players` in `games` over the rows of `out`, in place."""
     for i in range(len(games)):
         write_row(r, states[games[i]], players[i], out[i])
 
 
 class FlatEncoder(BatchEncoder):
-    """What the observer knows, as ``(size,) int8`` of zeros and ones.
+    """The observer's knowledge as zeros and ones, ``(size,) int8``.
 
-    Left out: the order of play, who took tricks without points, and who dealt.
+    It omits the order of play, the takers of tricks without points, and the dealer.
     """
 
     name = "flat"
@@ -91,36 +92,36 @@ class FlatEncoder(BatchEncoder):
     _write_rows = staticmethod(write_rows)
 
     def blocks(self, rules: Rules) -> list[Block]:
-        """Card sets, then who took the points, then the rest."""
+        """Return the blocks of an observation in order."""
         return observation_blocks(rules)
 
     def size(self, rules: Rules) -> int:
-        """How long an observation is."""
+        """Return the length of an observation."""
         return sum(block.size for block in self.blocks(rules))
 
     def space(self, rules: Rules) -> spaces.Box:
-        """``(size,) int8``, zeros and ones."""
+        """Return the space ``(size,) int8`` of zeros and ones."""
         return spaces.Box(0, 1, (self.size(rules),), np.int8)
 
     def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
-        """``write`` for the view that `player` has of `state`, which need not be made."""
+        """Write the observation that `player` has of `state`, without making a view."""
         if not (
             out.__class__ is _ndarray
             and out.dtype is _int8
             and out.ndim == 1
             and out.flags.carray
             and self._entry.call(rules.vector, state, player, out)
-        ):  # it is refused, or lies in a file or not side by side
+        ):  # raise, or write to an array that is a memmap or not contiguous
             super().write_state(rules, state, player, out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
-        """Write rows of zeros and ones, in place."""
+        """Write rows of zeros and ones, in place; see ``BatchEncoder.write_many``."""
         self._write_rows(rules.vector, states, games, players, out)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
-        """Every block of an observation as a bit mask, by name."""
+        """Return every block of an observation as a bit mask, by name."""
         facts, start = {}, 0
         for block in self.blocks(rules):
             bits = observation[start : start + block.size]

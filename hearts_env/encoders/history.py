@@ -1,4 +1,4 @@
-"""All that has happened: ``history``, rows for sequence models, and ``text``, in words."""
+"""``history``, a sequence for sequence models, and ``text``, the view in words."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _PLAY, _HAND, _PASSED, _RECEIVED, _KITTY, _SEAT = range(6)
 
 
 class HistoryEncoder(BatchEncoder):
-    """A padded sequence ``(rows, columns) int8`` of zeros and ones.
+    """A padded sequence of zeros and ones, ``(rows, columns) int8``.
 
-    Leading rows give the present (hand, exchange, kitty, one row a seat with voids and total);
-    then comes a row for every card played, in order; the rest is zero. The columns: the kind of
-    the row, the card or cards, the seat, and facts about the present.
+    The first rows show the present: the hand, the exchange, the kitty, and each seat's voids and
+    total. Then comes one row per card played, in order. The rest is zeros. The columns show the
+    kind of the row, its cards, its seat, and facts about the present.
     """
 
     name = "history"
 
     def rows(self, rules: Rules) -> list[tuple[str, str]]:
-        """The leading rows, (kind, meaning)."""
+        """Return the first rows as (kind, meaning)."""
         rows = [("hand", "cards held; whose lead; the facts")]
         if rules.pass_count:
             rows.append(("passed", "cards passed; to whom"))
@@ -46,7 +46,7 @@ class HistoryEncoder(BatchEncoder):
         return rows
 
     def columns(self, rules: Rules) -> list[tuple[str, int, str]]:
-        """The columns, (name, size, meaning)."""
+        """Return the columns as (name, size, meaning)."""
         return [
             ("kind", len(KINDS), "kind of row: " + ", ".join(KINDS)),
             ("cards", len(rules.deck), "the card played, or a set of cards"),
@@ -62,18 +62,18 @@ class HistoryEncoder(BatchEncoder):
         ]
 
     def space(self, rules: Rules) -> spaces.Box:
-        """``(rows, columns) int8``, zeros and ones."""
+        """Return the space ``(rows, columns) int8`` of zeros and ones."""
         length = len(self.rows(rules)) + rules.players * rules.hand_size
         return spaces.Box(0, 1, (length, sum(c[1] for c in self.columns(rules))), np.int8)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
-        """Write sequences of zeros and ones, in place."""
+        """Write sequences of zeros and ones, in place; see ``BatchEncoder.write_many``."""
         write_sequences(rules.vector, _kinds(self, rules), states, games, players, out)
 
     def decode(self, rules: Rules, observation: Array) -> list[dict[str, int]]:
-        """Every row that is not padding: its columns as bit masks, by name."""
+        """Return every row that is not padding, its columns as bit masks by name."""
         rows = []
         for row in observation:
             if not row.any():
@@ -88,30 +88,30 @@ class HistoryEncoder(BatchEncoder):
 
 
 class TextEncoder(BatchEncoder):
-    """``view.to_text()``, for language agents: UTF-8 in ``(length,) uint8``, padded with zeros."""
+    """``view.to_text()`` for language models: UTF-8 in ``(length,) uint8``, padded with zeros."""
 
     name = "text"
 
     def length(self, rules: Rules) -> int:
-        """Bytes enough for any view of these rules."""
+        """Return a number of bytes that is enough for any view of these rules."""
         seats, cards = rules.players, len(rules.deck)
         lines = 400 + len(rules.name) + 130 * seats  # sentences, totals, points, shown voids
         plays = 14 * seats * rules.hand_size + 20 * rules.hand_size
         return lines + plays + 3 * (2 * rules.hand_size + 4 * rules.pass_count + cards)
 
     def space(self, rules: Rules) -> spaces.Box:
-        """``(length,) uint8``."""
+        """Return the space ``(length,) uint8``."""
         return spaces.Box(0, 255, (self.length(rules),), np.uint8)
 
     def write(self, view: PlayerView, out: Array) -> None:
-        """Write the bytes of the text and zeros behind them, in place."""
+        """Write the bytes of the text, then zeros, in place."""
         check_row(self, view.rules, out)
         text = np.frombuffer(view.to_text().encode(), np.uint8)
         out[: len(text)] = text
         out[len(text) :] = 0
 
     def decode(self, observation: Array) -> str:
-        """The text of an observation."""
+        """Return the text of an observation."""
         return bytes(np.asarray(observation, np.uint8)).rstrip(b"\0").decode()
 
 
@@ -122,7 +122,7 @@ def _kinds(encoder: HistoryEncoder, rules: Rules) -> k.Vector:
 
 @jit
 def put(out: NDArray[Any], start: int, size: int, mask: int) -> int:
-    """Write the bits of `mask` over ``out[start : start + size]``; returns the next start."""
+    """Write the bits of `mask` over ``out[start : start + size]``; return the next start."""
     for j in range(size):
         out[start + j] = mask >> j & 1
     return start + size
@@ -137,7 +137,7 @@ def write_sequences(
     players: k.Vector,
     out: NDArray[Any],
 ) -> None:
-    """Write ``out[i]``, ``(rows, columns)``, for each of `games` as `players` see them."""
+    """Write the observations of `players` in `games` over ``out``, ``(n, rows, columns)``."""
     n = r[k.R_PLAYERS]
     num_cards = r[k.R_NUM_CARDS]
     for i in range(len(games)):

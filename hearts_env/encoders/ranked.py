@@ -1,4 +1,4 @@
-"""``ranked``: ``flat``, and the cards still out by their order; ``recall``: the past as well."""
+"""``ranked``: ``flat`` and the ranks among the cards still out; ``recall``: also the past."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hearts_env.support.jit import inlined, jit
 
 @inlined
 def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np.uint64]) -> int:
-    """Append the facts that ``flat`` has not to `words`, from bit `at` on; returns the end."""
+    """Append the facts that ``flat`` omits to `words`, from bit `at` on; return the end."""
     n, size = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     hand, trick, others = s[k.HANDS + k.SEAT * player], s[k.TRICK_MASK], 0
     for away in range(1, n):
@@ -50,7 +50,7 @@ def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np
 
 @inlined
 def write_ranked_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> int:
-    """Write what `player` knows over the first places of the row `out`; returns how many."""
+    """Write the observation of `player` over the start of the row `out`; return its length."""
     words = stack_words()
     size = pack_ranks(r, s, player, pack(r, s, player, words), words)
     spread(words, out[:size])
@@ -65,7 +65,7 @@ def write_ranked_rows(
     players: k.Vector,
     out: NDArray[np.int8],
 ) -> None:
-    """Write a row for each of `games` as `players` see them, in place."""
+    """Write the observations of `players` in `games` over the rows of `out`, in place."""
     for i in range(len(games)):
         write_ranked_row(r, states[games[i]], players[i], out[i])
 
@@ -78,7 +78,7 @@ def write_recall_rows(
     players: k.Vector,
     out: NDArray[np.int8],
 ) -> None:
-    """Write a row for each of `games` as `players` see them, in place."""
+    """Write the observations of `players` in `games` over the rows of `out`, in place."""
     n, num_cards, tricks = r[k.R_PLAYERS], r[k.R_NUM_CARDS], r[k.R_HAND_SIZE]
     for i in range(len(games)):
         s, player = states[games[i]], players[i]
@@ -93,17 +93,17 @@ def write_recall_rows(
 
 
 class RankedEncoder(FlatEncoder):
-    """The bits of ``flat``, and how the observer's cards stand among those still out.
+    """The bits of ``flat``, and the ranks of all cards among those still out.
 
-    Which card is the highest left in its suit, and how many are out against it, takes a network
-    long to learn from the cards alone: these bits say it (measured in docs/champion.md).
+    A network takes long to learn which card is the highest left in its suit and how many are out
+    against it. These bits state it (measured in docs/champion.md).
     """
 
     name = "ranked"
     _write_rows = staticmethod(write_ranked_rows)
 
     def blocks(self, rules: Rules) -> list[Block]:
-        """The blocks of ``flat``, then ranks and numbers of cards."""
+        """Return the blocks of ``flat``, then ranks and numbers of cards."""
         out = (
             "among the cards of their suit still out, the lowest in the first of the suit's places"
         )
@@ -121,22 +121,22 @@ class RankedEncoder(FlatEncoder):
         return super().blocks(rules) + blocks
 
     def write_state(self, rules: Rules, state: k.Vector, player: int, out: Array) -> None:
-        """``write`` for the view that `player` has of `state`, which need not be made."""
+        """Write the observation that `player` has of `state`, without making a view."""
         BatchEncoder.write_state(self, rules, state, player, out)
 
 
 class RecallEncoder(RankedEncoder):
     """The bits of ``ranked``, and the past trick by trick: perfect recall in one row.
 
-    ``flat`` and ``ranked`` leave out the order of play, so that information sets share an
-    observation: in `mini` seven of ten. Here each of a deal has its own.
+    ``flat`` and ``ranked`` omit the order of play, so information sets share observations: in
+    `mini` seven of ten do. Here each information set of a deal has its own.
     """
 
     name = "recall"
     _write_rows = staticmethod(write_recall_rows)
 
     def blocks(self, rules: Rules) -> list[Block]:
-        """The blocks of ``ranked``, then who led each trick and what each seat played to it."""
+        """Return the blocks of ``ranked``, then each trick's leader and the card of each seat."""
         blocks = super().blocks(rules)
         n, tricks = rules.players, rules.hand_size
         meaning = f"seat that led each trick, one-hot: {n} places a trick, the first trick first"

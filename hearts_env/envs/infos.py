@@ -1,7 +1,7 @@
-"""The environments' infos about a deal: the same keys with the same types at every step.
+"""The environments' infos about a deal, with the same keys and types at every step.
 
-During a deal they hold the values of ``no_result``: zeros, and -1 for no one. Nothing in them leads
-to a hidden card before the deal is over.
+During a deal they have the values of ``no_result``: zeros, and -1 for no seat. These constants
+reveal no hidden card.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hearts_env.support.jit import DirectCall
 
 _write_result = DirectCall(k.write_result)
 NOBODY = np.int64(-1)
-"""No seat, and no single opponent."""
+"""No seat, or no single opponent."""
 
 
 def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
@@ -44,13 +44,13 @@ def result_of(
 
     Args:
         game: the deal.
-        match: the match around it, in which the deal is settled; None in deal episodes.
-        offender: the seat that ended it by an illegal action. If None, the game's ``revoker``.
+        match: the match that the deal belongs to, in which it is settled. If None, a deal episode.
+        offender: the seat that ended the episode by an illegal action. If None, ``game.revoker``.
     """
     rules, n = game.rules, game.rules.players
     numbers = np.empty(2 * n + 2, np.int64)
     _write_result.call(rules.vector, game.vector, numbers)
-    numbers.setflags(write=False)  # nor can its parts be written to
+    numbers.setflags(write=False)  # which makes its slices read-only, too
     result: dict[str, Any] = {
         "scores": numbers[:n],
         "points": numbers[n:-2],
@@ -67,12 +67,12 @@ def result_of(
 
 
 def seat_number(seat: int | None) -> np.int64:
-    """Return a seat as infos have it: -1 for no one."""
+    """Return a seat as an int64, -1 for None."""
     return NOBODY if seat is None else np.int64(seat)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of `array` that no one can write to."""
+    """Return a read-only copy of `array`, which cannot be made writeable."""
     row = np.frombuffer(array.tobytes(), array.dtype)
     return row if array.ndim == 1 else row.reshape(array.shape)
 

@@ -1,8 +1,8 @@
-"""Rewards: what an episode pays to whom and when, the one place where the sign of a score flips.
+"""Rewards. This is the only place where the sign of a score flips.
 
-Everything is a difference of one number, what a seat has *earned* so far: whole numbers
-(``earned``), made into rewards by one division (``Rewarder.scale``), so that the rewards of a
-deal add up to the same total however they are handed out.
+``earned`` is a whole number: a seat's earnings so far in a deal. A reward is the increase of this
+number, divided by ``Rewarder.scale``. So a deal's rewards have the same sum however often they are
+paid.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from hearts_env.support.arguments import check_choice
 from hearts_env.support.jit import DirectCall, called, jit
 
 REWARDS = ("margin", "points", "trick", "win", "chips")
-"""The values of ``reward``; their places are the kinds that compiled code knows."""
+"""The values of ``reward``; compiled code uses their places as `kind`."""
 MARGIN, POINTS, TRICK, WIN, CHIPS = range(5)
 ILLEGAL_REWARD = -1.0
-"""What an illegal action costs under ``illegal_action="terminate"``."""
+"""The reward of an illegal action under ``illegal_action="terminate"``."""
 
 LATER = -1
-"""Of an episode of a whole match: ``chips`` once a deal is settled, ``win`` at the very end."""
+"""The kind of rewards that a match pays: ``chips`` after each deal, ``win`` at its end."""
 
 
 def _is_due(kind: int, is_over: bool) -> bool:  # noqa: FBT001
-    """Whether a kind of reward may be paid now: ``trick`` at any time, others after the deal."""
+    """Return True if a kind of reward may be paid now: ``trick`` always, others after the deal."""
     return kind != LATER and (is_over or kind == TRICK)
 
 
@@ -40,10 +40,10 @@ is_due = jit(_is_due)
 
 @jit
 def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
-    """What seat `p` has earned so far in this deal, a whole number; see ``Rewarder.scale``.
+    """Return the earnings of seat `p` so far in this deal, in units of ``1 / Rewarder.scale``.
 
-    0 at the start of a deal. Only ``trick`` earns anything before the end. ``chips`` are those of
-    the deal on its own.
+    They are 0 at the start of a deal. Only ``trick`` earns before the end of the deal. ``chips``
+    settles the deal on its own, without a pool.
     """
     if kind == TRICK:
         return k.margin_sum(r, s, p)
@@ -72,9 +72,20 @@ def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
 def pay_seats(
     r: k.Vector, s: k.Vector, kind: int, paid: k.Vector, scale: float, out: NDArray[np.float64]
 ) -> bool:
-    """Write what every seat has earned since it was last paid over `out`, in place.
+    """Write each seat's unpaid reward over `out`, and update `paid`, in place.
 
-    Returns whether that is anything, or the deal is over. Then `paid` is for the next deal.
+    At the end of a deal `paid` becomes 0 for the next one.
+
+    Args:
+        r: the rules.
+        s: the state.
+        kind: ``Rewarder.number``.
+        paid: the earnings that each seat was paid in this deal, ``(players,) int64``.
+        scale: ``Rewarder.scale``.
+        out: the rewards, ``(players,) float64``.
+
+    Returns:
+        True if a reward is not 0 or the deal is over.
     """
     is_over = is_due = s[k.PHASE] == k.OVER
     for p in range(len(paid)):
@@ -99,17 +110,17 @@ def pay_rows(
     scale: float,
     rewards: NDArray[np.float64],
 ) -> None:
-    """Add to `rewards` what one seat of each game has earned since it was last paid, in place.
+    """Add one seat's unpaid reward in each game to `rewards`, and update `paid`, in place.
 
     Args:
         r: the rules.
-        states: ``(num_games, rules.state_size)``.
-        rows: the numbers of the games.
-        seats: whose rewards they are, ``(num_games,)``.
+        states: ``(num_games, rules.state_size) int64``.
+        rows: the games to pay.
+        seats: the seat to pay in each game, ``(num_games,) int64``.
         kind: ``Rewarder.number``.
-        paid: what each has been paid in this deal, ``(num_games,)``, in units of ``earned``.
+        paid: the earnings that each was paid in this deal, ``(num_games,) int64``.
         scale: ``Rewarder.scale``.
-        rewards: ``(num_games,)``.
+        rewards: ``(num_games,) float64``.
     """
     for g in rows:
         is_over = states[g, k.PHASE] == k.OVER
@@ -120,7 +131,7 @@ def pay_rows(
 
 
 def win_rewards(totals: Sequence[int | Fraction], *, high_wins: bool = False) -> list[float]:
-    """The rewards of ``win`` for final totals: the best share +1, the others -1; all equal: 0."""
+    """Return the rewards of ``win``: winners split +1, losers split -1; 0 if all tie."""
     best = max(totals) if high_wins else min(totals)
     winners = sum(total == best for total in totals)
     losers = len(totals) - winners
@@ -130,27 +141,37 @@ def win_rewards(totals: Sequence[int | Fraction], *, high_wins: bool = False) ->
 
 
 class Rewarder:
-    """Hands out the rewards of one episode, deal by deal.
+    """Pays the rewards of one episode, deal by deal.
 
     ::
 
         rewarder = Rewarder(rules, "trick", episode="deal")
         game.play(action)
-        rewards = rewarder.step(game)     # None: nobody gets anything
+        rewards = rewarder.step(game)     # a list, or None for no rewards
 
-    In a match add ``deal_end(match.last_net)`` after each deal and, at its end,
-    ``episode_end(match.totals)``. Copies and pickles with what has been paid.
+    In a match, also add ``deal_end(match.last_net)`` after each deal and
+    ``episode_end(match.totals)`` at the end. Copies and pickles keep the earnings paid so far.
 
-    ``number`` is the kind as compiled code knows it: `LATER` where ``step`` leaves all to those
-    two, for ``win`` and ``chips`` in an episode of a whole match. ``scale`` is what ``earned`` is
-    divided by. ``pays_tricks`` is True where ``step`` may pay before the deal is over.
+    Attributes:
+        rules: the rules.
+        kind: one of `REWARDS`.
+        episode: ``deal`` or ``match``.
+        number: the kind for compiled code: its place in `REWARDS`, or `LATER` for ``win`` and
+            ``chips`` in a match, which ``step`` does not pay.
+        scale: the divisor that turns ``earned`` into a reward.
+        pays_tricks: True if ``step`` may pay before the end of a deal.
     """
 
     def __init__(self, rules: Rules, kind: str, *, episode: str = "deal") -> None:
-        """Rewards of a kind; in an episode of a whole ``match``, ``win`` is paid at its end.
+        """Choose the rewards of an episode.
+
+        Args:
+            rules: the rules.
+            kind: one of `REWARDS`.
+            episode: ``deal`` or ``match``.
 
         Raises:
-            HeartsError: if `kind` is unknown, or ``chips`` where the rules settle in points.
+            HeartsError: if `kind` is unknown, or is ``chips`` under rules that settle in points.
         """
         check_choice("reward", kind, REWARDS)
         if kind == "chips":
@@ -170,10 +191,9 @@ class Rewarder:
             self.scale = float(rules.max_margin * (rules.players - 1))
 
     def reset(self, game: Game) -> None:
-        """Begin with `game`, in place: what was earned in it so far counts as paid.
+        """Begin an episode with `game`. Its earnings so far count as paid.
 
-        So an episode that begins in mid-deal pays what an episode from the start of the deal would
-        still pay.
+        So an episode that begins in mid-deal pays only later earnings.
         """
         self._paid.fill(0)
         if self.pays_tricks:
@@ -181,10 +201,10 @@ class Rewarder:
             _pay_seats.call(r, s, self.number, self._paid, self.scale, self._out)
 
     def step(self, game: Game) -> list[float] | None:
-        """The reward of every seat for what was done since the last call; None: nobody gets any.
+        """Return each seat's reward since the last call, or None if there is none.
 
-        To be called after each action, or at least after each trick, and at the end, with the deal
-        that the action belonged to. After the end of a deal the next may follow at once.
+        Call it after each action, or at least after each trick and at the end of the deal. After
+        the end, the next call may be for the next deal.
         """
         over = game.is_over
         if not self._due[over]:
@@ -197,17 +217,17 @@ class Rewarder:
         return self._out.tolist()
 
     def deal_end(self, net: Sequence[int | Fraction]) -> list[float] | None:
-        """The reward of every seat for a deal that a match has settled; None: nobody gets any.
+        """Return each seat's reward for a deal that a match has settled, or None.
 
         Args:
-            net: what the deal added to the totals, ``match.last_net``.
+            net: the change of each total, ``match.last_net``.
         """
         if self.kind != "chips" or self.number != LATER:
             return None
         return [float(chips) for chips in net]
 
     def episode_end(self, totals: Sequence[int | Fraction]) -> list[float] | None:
-        """The reward of every seat for the end of a match; None: nobody gets any."""
+        """Return each seat's reward for the end of a match with these totals, or None."""
         if self.kind != "win" or self.number != LATER:
             return None
         return win_rewards(totals, high_wins=self.rules.settlement != "points")

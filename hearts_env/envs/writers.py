@@ -1,7 +1,7 @@
-"""A turn of the compiled core: do an action, and write what the next player sees.
+"""One step of ``hearts_v0``: play an action and write the next player's mask and observation.
 
-A writer does both in one compiled call where the encoder can (`FusedWriter`), which makes
-``hearts_v0`` 41 % faster.
+`FusedWriter` does both in one compiled call, if the encoder supports it. This makes ``hearts_v0``
+41 % faster.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hearts_env.rules.rules import Rules
 from hearts_env.support.jit import DirectCall
 
 Turn: TypeAlias = tuple[int, NDArray[np.int8], Observation | None]
-"""The game's new status, the next player's mask, and the observation if it is written already."""
+"""The game's new status, the next player's mask and, if written already, the observation."""
 _INT8, _empty = np.dtype(np.int8), np.empty
 _step_masked = DirectCall(k.step_masked)
 
 
 class Writer:
-    """Writes the observations of one environment. Copies and pickles of it are built anew."""
+    """Writes the observations of one environment. Copies and unpickled writers are built anew."""
 
     def __init__(self, rules: Rules, form: ObservationFormat) -> None:
         """Prepare to write observations of games of `rules` in `form`."""
@@ -34,12 +34,16 @@ class Writer:
         self._write = writer_of(form.encoder)
 
     def step(self, state: k.Vector, action: int) -> Turn:
-        """Do `action`, of 64 bits, in a game's state, in place; the status is -1 if illegal."""
+        """Play an action in a game's state, in place; the status is -1 if it is illegal.
+
+        Raises:
+            OverflowError: if `action` does not fit into 64 bits.
+        """
         mask = _empty(self._num_actions, _INT8)
         return _step_masked.call(self._vector, state, action, mask), mask, None
 
     def observe(self, state: k.Vector, seat: int, mask: NDArray[np.int8]) -> Observation:
-        """Return the observation of a seat, with `mask` as its mask."""
+        """Return a seat's observation with the given mask."""
         out = np.zeros(self._shape, self._dtype)
         self._write(self.rules, state, seat, out)
         return self.form.join(out, mask)
@@ -49,10 +53,10 @@ class Writer:
 
 
 class FusedWriter(Writer):
-    """Writes the next observation in the call that does the action."""
+    """Writes the next observation in the call that plays the action."""
 
     def __init__(self, rules: Rules, form: ObservationFormat) -> None:
-        """Prepare as `Writer`; the encoder must have a ``step_of``."""
+        """Prepare to write; the encoder must have a compiled step (``step_of``)."""
         super().__init__(rules, form)
         step = step_of(form.encoder)
         assert step is not None
@@ -60,7 +64,7 @@ class FusedWriter(Writer):
         self._needs_join = not form.mask_in_observation or form.dtype != form.own_dtype
 
     def step(self, state: k.Vector, action: int) -> Turn:
-        """As ``Writer.step``, with the next player's observation."""
+        """Play an action as ``Writer.step``; also return the next player's observation."""
         mask, out = _empty(self._num_actions, _INT8), _empty(self._shape, self._dtype)
         status = self._step.call(self._vector, state, action, mask, out)
         if self._needs_join:

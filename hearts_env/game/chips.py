@@ -1,7 +1,7 @@
-"""Chips: the three ways to settle a deal, in exact fractions.
+"""Chips: three ways to settle a deal, in exact fractions.
 
-``settle`` settles one deal of a match, with the pool carried to it; ``chips_of`` a deal on its
-own. ``net_chips`` is the compiled form of the latter.
+``settle`` settles a deal of a match, with the pool from earlier deals. ``chips_of`` settles a deal
+on its own, and ``net_chips`` is its compiled form.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ Number = int | Fraction
 
 
 SHARES = 420
-"""What winners share is handed out in 420ths: 1 / n is a whole number of them for 1 to 7."""
+"""Shares are counted in 420ths, because 1 / n is a whole number of them for n from 1 to 7."""
 
 
 def settle(
     method: str, points: Sequence[Number], pool: Number = 0
 ) -> tuple[list[Fraction], Fraction]:
-    """What each player wins in chips by a deal, and the pool that is carried over; exact.
+    """Settle a deal in chips, exactly.
 
     Args:
         method: ``simple``, ``sweepstakes`` or ``howell``.
-        points: points that each player took (not negative).
-        pool: chips carried over from the deals before.
+        points: the points that each player took, not negative.
+        pool: chips carried over from earlier deals.
 
     Returns:
-        (net of each player, new pool); sum(net) + new pool == pool.
+        The net win of each player, and the new pool; ``sum(net) + new_pool == pool``.
 
     Raises:
-        HeartsError: if the method is unknown, or there are negative or inexact points or pool.
+        HeartsError: if the method is unknown, or a number is negative or not exact.
     """
     check_choice("method", method, SETTLEMENTS[1:])
     try:
@@ -62,7 +62,7 @@ def settle(
             value=given,
         )
     total, n = sum(paid, Fraction()), len(paid)
-    if method == "howell":  # everyone pays h (n - 1) and takes out T - h
+    if method == "howell":  # each player pays h (n - 1) and takes out T - h
         return [total - n * h for h in paid], pool
     pot = pool + total
     if method == "simple":
@@ -76,35 +76,38 @@ def settle(
 
 
 def _exact(number: object) -> Fraction:
-    """A number of chips as a fraction of Python's own ints."""
+    """Return a number of chips as a Fraction of Python ints; raise TypeError for other types."""
     if isinstance(number, bool) or not isinstance(number, Rational):
         raise TypeError
     return Fraction(int(number.numerator), int(number.denominator))
 
 
 def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
-    """What each player wins in chips by a deal on its own, where each took these points.
+    """Return each player's net win in chips for a deal on its own, exactly.
 
-    No pool is carried over: what the deal leaves in one (``sweepstakes``) is won by nobody.
+    No pool is carried over: chips that a deal leaves in the pool (``sweepstakes``) go to no one.
+
+    Args:
+        rules: rules that settle in chips, or a preset's name.
+        points: the points that each player took.
 
     Raises:
-        HeartsError: if the rules settle in points, or the points cannot be settled or are not one
-            for each player.
+        HeartsError: if the rules settle in points, or `points` is invalid.
     """
     rules = Rules.make(rules)
     check_in_chips(rules)
     net = settle(rules.settlement, points)[0]
     if len(net) != rules.players:
         raise HeartsError(
-            f"points: {quoted(points)} are those of {len(net)} players; give one number for each "
-            f"of {rules.players}",
+            f"points: {quoted(points)} are for {len(net)} players; give one number for each of "
+            f"{rules.players}",
             value=points,
         )
     return net
 
 
 def check_in_chips(rules: Rules, field: str = "chips") -> None:
-    """Refuse rules that settle in points."""
+    """Raise if the rules settle in points."""
     if rules.settlement == "points":
         raise HeartsError(
             f"{field}: {rules.name!r} settles in points; take rules with a settlement in chips, "
@@ -115,21 +118,22 @@ def check_in_chips(rules: Rules, field: str = "chips") -> None:
 # ---- of a state, compiled -----------------------------------------------------------------------
 @jit
 def settled(r: k.Vector, s: k.Vector, p: int) -> int:
-    """The points of seat `p` that are settled: those taken, or what it pays after a revoke.
+    """Return the points of seat `p` to settle in chips.
 
-    Chips ignore moons and ``no_trick_points``.
+    These are the points of its cards or, after a revoke, its score. Moons and ``no_trick_points``
+    do not count.
     """
     return k.score(r, s, p) if s[k.REVOKER] >= 0 else s[k.POINTS + k.SEAT * p]
 
 
 def points_settled(rules: Rules, vector: k.Vector) -> list[int]:
-    """The points of each seat that are settled, from the state of a deal."""
+    """Return the points of each seat to settle in chips, from the state of a deal."""
     return [int(settled(rules.vector, vector, p)) for p in range(rules.players)]
 
 
 @jit
 def net_chips(r: k.Vector, s: k.Vector, p: int) -> int:
-    """What seat `p` wins in chips by a deal on its own, in 420ths; ``chips_of``, compiled."""
+    """Return the net win of seat `p` for a deal on its own, in 420ths of a chip."""
     players = r[k.R_PLAYERS]
     own = settled(r, s, p)
     total, least, without = 0, own, 0

@@ -1,4 +1,4 @@
-"""One deal from the hands to the scores: checks, clone, undo and text around the compiled core."""
+"""One deal from the cards to the scores: the Python API around the compiled core."""
 
 from __future__ import annotations
 
@@ -41,20 +41,21 @@ from hearts_env.views.worlds import state_in_world
 _INT64 = np.dtype(np.int64)
 _SEATS: tuple[int | None, ...] = (None, *range(k.MAX_PLAYERS))
 MAX_TOTAL = 2**53 - 1
-"""A score or chips before a deal, at most."""
+"""The largest size of a total before a deal."""
 
 _step, _deal, _status = DirectCall(k.step), DirectCall(k.deal), DirectCall(k.status)
 
 
 class Game(Position):
-    """The play of one deal, everything known; knows nothing of reinforcement learning.
+    """One deal with all cards open.
 
-    Cards are strings, in deck order; actions are whole numbers (action i is ``rules.deck[i]``).
+    Cards are strings like ``"QS"``, always in deck order. Actions are ints: action i is
+    ``rules.deck[i]``.
 
     Attributes:
         rules: the rules.
-        vector: the state as the compiled core has it, ``(rules.state_size,) int64``: read it, but
-            change it only by ``play``, ``undo`` and ``revoke``.
+        vector: the state, ``(rules.state_size,) int64``; see ``kernel.STATE``. Read it, but change
+            it only with ``play``, ``undo`` and ``revoke``.
     """
 
     __slots__ = ("_actions", "_start", "_status")
@@ -69,15 +70,16 @@ class Game(Position):
         dealer: int = 0,
         totals: Sequence[int] | None = None,
     ) -> None:
-        """A known deal.
+        """Begin a deal with known cards.
 
         Args:
             rules: the rules, or a preset's name.
             hands: the cards of each seat.
-            kitty: the cards not dealt; None: whatever the hands leave.
-            deal_number: which deal of a match it is; picks the rotation of the exchange.
-            dealer: seat that dealt; the next is the eldest hand.
-            totals: scores before this deal in a match, one a seat.
+            kitty: the cards not dealt. If None, all cards outside the hands.
+            deal_number: the number of the deal in its match, from 0; picks the direction of the
+                exchange.
+            dealer: the seat that dealt; the next seat is the eldest hand.
+            totals: each seat's score before this deal of a match. If None, zeros.
 
         Raises:
             DealError: if a card is missing, dealt twice or not in the deck, or another argument is
@@ -104,14 +106,19 @@ class Game(Position):
         *,
         totals: Sequence[int] | None = None,
     ) -> Game:
-        """The deal of `seed`, the same on every machine; the cards depend on `seed` alone.
+        """Return the deal of a seed, which is the same on every machine.
+
+        The cards depend on the seed alone.
 
         Args:
             rules: the rules, or a preset's name.
-            seed: 0 .. 2**63 - 1.
-            deal_number: picks the rotation of the exchange; None: drawn from the seed.
-            dealer: seat that dealt; None: drawn from the seed.
-            totals: scores before this deal in a match, one a seat.
+            seed: an int from 0 to 2**63 - 1.
+            deal_number: picks the direction of the exchange. If None, it is drawn from the seed.
+            dealer: the seat that dealt. If None, it is drawn from the seed.
+            totals: each seat's score before this deal of a match. If None, zeros.
+
+        Raises:
+            HeartsError: if an argument is invalid.
         """
         rules = Rules.make(rules)
         vector = rules.empty_state.copy()
@@ -125,17 +132,18 @@ class Game(Position):
 
     @classmethod
     def from_state(cls, rules: Rules | str, vector: k.Vector) -> Game:
-        """The game in this state of the compiled core, with the past that led to it.
+        """Return the game in a state, with the actions that led to it.
 
-        A state does not hold in which order a player chose the cards to pass: they count as chosen
-        in deck order.
+        A state does not record the order in which a player chose cards to pass. They count as
+        chosen in deck order.
 
         Args:
             rules: the rules, or a preset's name.
-            vector: a whole state, as ``game.vector`` or a row of ``batch.states``; copied.
+            vector: a whole state, such as ``game.vector`` or a row of ``batch.states``; copied.
 
         Raises:
-            DealError: if play under these rules cannot lead to `vector`, for example to a view.
+            DealError: if play under these rules cannot lead to `vector`, for example because it is
+                the vector of a view.
         """
         rules = Rules.make(rules)
         state = whole_numbers(vector)
@@ -146,7 +154,7 @@ class Game(Position):
             )
         game = None
         if _is_readable(rules, state):
-            with contextlib.suppress(IllegalActionError):  # nobody revokes in a finished game
+            with contextlib.suppress(IllegalActionError):  # no one can revoke after the end
                 game = cls._with_past(rules, state)
         if game is None or not np.array_equal(game.vector, state):
             raise DealError(
@@ -157,22 +165,20 @@ class Game(Position):
 
     @classmethod
     def from_view(cls, view: PlayerView, world: Sequence[Iterable[str]], seed: int = 0) -> Game:
-        """The game as it would be if the hidden cards were `world`, with the past that led to it.
+        """Return the game in which the hidden cards are `world`, with the actions that led to it.
 
-        The player of `view` cannot tell it from the game that is really played: its view of it is
-        equal to `view`. What the others passed in an exchange, a world leaves open: of all that it
-        allows, one is drawn uniformly.
+        The player's view of this game equals `view`. A world does not determine the cards that
+        others passed in an exchange, so they are drawn uniformly from all possibilities.
 
         Args:
-            view: what a player knows.
-            world: the present hand of each seat and, last, the dead cards, as `view.worlds()` and
-                `view.sample_worlds` give them.
-            seed: of that draw; a whole number from 0.
+            view: the view of a player.
+            world: the present hand of each seat and, last, the dead cards, as ``view.worlds()`` and
+                ``view.sample_worlds`` return them.
+            seed: the seed of that draw, an int from 0.
 
         Raises:
-            DealError: if `world` does not agree with all that the view shows; the message says
-                what cannot be.
-            HeartsError: if `view` is not a view, or `seed` is not a whole number from 0.
+            DealError: if `world` contradicts the view; the message names the contradiction.
+            HeartsError: if `view` is not a view or `seed` is not an int from 0.
         """
         check_is("view", view, PlayerView, "give game.view(player)")
         rng = random.Random(f"hearts passes {check_seed(seed)}")
@@ -187,21 +193,21 @@ class Game(Position):
 
     @classmethod
     def _with_past(cls, rules: Rules, state: k.Vector) -> Game:
-        """``from_state`` for a state that is known to be one."""
+        """Return ``from_state`` without its checks."""
         start, actions = np.empty(len(state), np.int64), np.empty(k.MAX_PAST, np.int64)
         count = k.read_past(rules.vector, state, start, actions)
         return cls._restore(rules, start, actions[:count].tolist())
 
     @classmethod
     def _restore(cls, rules: Rules, start: k.Vector, actions: list[int]) -> Game:
-        """The game of a deal, which becomes its ``vector``, after actions that are legal."""
+        """Return the game of a deal after legal actions; `start` becomes its ``vector``."""
         game = cls.__new__(cls)
         game._begin(rules, start)
         game._replay(actions)
         return game
 
     def _replay(self, actions: list[int]) -> None:
-        """Do actions from the start of the deal; the last may be -1, a revoke."""
+        """Play actions from the start of the deal; the last may be -1, a revoke."""
         is_revoked = actions[-1:] == [-1]
         self._actions = actions[:-1] if is_revoked else actions[:]
         played = np.array(self._actions, np.int64)
@@ -226,28 +232,28 @@ class Game(Position):
     # -- play -------------------------------------------------------------------------------------
     @property
     def current_player(self) -> int | None:
-        """The seat whose turn it is; None when the game is over."""
+        """The seat of the player to act, or None when the game is over."""
         return _SEATS[self._status >> 54 & 15]
 
     @property
     def is_over(self) -> bool:
-        """Whether all is played."""
+        """True once the deal is finished."""
         return self._status >> 58 == k.OVER
 
     @property
     def legal_mask(self) -> int:
-        """What the player to act may do, as a bit mask over actions; 0 when the game is over."""
+        """The legal actions as a bit mask; 0 when the game is over."""
         return self._status & k.LEGAL
 
     def legal_actions(self) -> list[int]:
-        """What the player to act may do, ascending; empty when the game is over."""
+        """Return the legal actions, ascending; empty when the game is over."""
         return list_of(self._status & k.LEGAL)
 
     def play(self, action: int | str) -> None:
-        """Do an action: a number, or a card's name.
+        """Play an action, given as a number or a card's name.
 
         Raises:
-            IllegalActionError: if the rules do not allow it; the game is unchanged.
+            IllegalActionError: if the action is illegal. The game is unchanged.
         """
         if action.__class__ is not int:
             action = self.rules.action_number(action)
@@ -261,7 +267,7 @@ class Game(Position):
         self._actions.append(action)
 
     def why_illegal(self, action: int | str) -> str:
-        """Why the rules do not allow `action` now, and what they allow; nothing if they do.
+        """Return why an action is illegal now and which are legal; empty if it is legal.
 
         Raises:
             IllegalActionError: if `action` is neither a number nor a card's name.
@@ -278,13 +284,13 @@ class Game(Position):
         return f"action: {wrong}; legal now: {', '.join(f'{a} ({name(a)})' for a in legal)}"
 
     def revoke(self) -> None:
-        """End the deal as after an illegal action at a card table: the player to act pays for all.
+        """End the deal as after an illegal action at a card table: the player to act pays.
 
         Raises:
             IllegalActionError: if the game is over.
         """
         if self.is_over:
-            raise IllegalActionError("action: the game is over; nobody can revoke")
+            raise IllegalActionError("action: the game is over; no one can revoke")
         k.revoke(self.vector)
         self._status = int(k.status(self.rules.vector, self.vector))
         self._actions.append(-1)
@@ -302,39 +308,39 @@ class Game(Position):
 
     @property
     def actions(self) -> list[int]:
-        """All actions so far, from the exchange on; -1 for a revoke."""
+        """All actions so far, including those of the exchange; -1 for a revoke."""
         return list(self._actions)
 
     def start(self) -> Game:
-        """The same deal before anything was played."""
+        """Return the same deal before its first action."""
         return Game._restore(self.rules, self._start.copy(), [])
 
     # -- what only the whole game shows ------------------------------------------------------------
     def hand(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat holds now."""
+        """Return the cards that a seat holds."""
         return self._pile(k.HANDS, player)
 
     def passed(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat has chosen to pass."""
+        """Return the cards that a seat has chosen to pass."""
         return self._pile(k.PASSED, player)
 
     def received(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat was passed, once delivered."""
+        """Return the cards that a seat received in the exchange, once delivered."""
         return self._pile(k.RECEIVED, player)
 
     # -- results ----------------------------------------------------------------------------------
     def scores(self) -> list[int]:
-        """The score of each seat: card points with moon and ``no_trick_points``, never chips.
+        """Return each seat's score: card points, moon and ``no_trick_points``, never chips.
 
-        Before the end as if the deal stopped now, without moon.
+        Before the end, the scores are as if the deal stopped now, without a moon.
         """
         return self._scores()
 
     def chips(self) -> list[Fraction]:
-        """What each seat wins in chips by this deal on its own, as the rules settle it; exact.
+        """Return each seat's net win in chips for this deal on its own, exactly.
 
-        Before the end as if the deal stopped now. Where a match carries a pool from deal to deal,
-        ``match.last_net`` is what a deal paid there.
+        Before the end, the chips are as if the deal stopped now. A match may add a pool from
+        earlier deals; see ``match.last_net``.
 
         Raises:
             HeartsError: if the rules settle in points.
@@ -342,14 +348,14 @@ class Game(Position):
         return chips_of(self.rules, points_settled(self.rules, self.vector))
 
     def margins(self) -> list[float]:
-        """The margin of each seat: the others' mean score less its own."""
+        """Return each seat's margin: the others' mean score minus its own."""
         scores = self.scores()
         total, others = sum(scores), len(scores) - 1
         return [(total - own) / others - own for own in scores]
 
     # -- copies -----------------------------------------------------------------------------------
     def clone(self) -> Game:
-        """An independent game in the same state, with the same past."""
+        """Return an independent copy with the same past."""
         game = Game.__new__(Game)
         game.rules = self.rules
         game.vector = self.vector.copy()
@@ -375,7 +381,7 @@ class Game(Position):
 
     # -- views and text ---------------------------------------------------------------------------
     def view(self, player: int) -> PlayerView:
-        """All that `player` may know now, and nothing else; later play does not change it.
+        """Return a player's view now: everything that it may know. Later play does not change it.
 
         Raises:
             HeartsError: if `player` is not a seat.
@@ -392,12 +398,12 @@ class Game(Position):
         player: int | None = None,
         observation: str | Encoder = "flat",
     ) -> Array:
-        """What `player` may know now, as an encoder writes it of ``view(player)``, but quicker.
+        """Return a player's observation: ``view(player)`` as an encoder writes it, but faster.
 
         Args:
-            out: written in place and returned, of the shape and dtype of the encoder's space; None:
-                a new array.
-            player: who observes; None: the player to act, or seat 0 when the game is over.
+            out: an array of the encoder's shape and dtype to write to and return. If None, a new
+                array.
+            player: the observing seat. If None, the player to act, or seat 0 after the end.
             observation: an encoder or its name.
 
         Raises:
@@ -418,10 +424,10 @@ class Game(Position):
         return out
 
     def to_text(self, tags: Mapping[str, str] | None = None) -> str:
-        """The hand history: rules, deal and play, readable by people and by ``from_text``.
+        """Return the hand history: rules, deal and play. ``from_text`` reads it back.
 
         Args:
-            tags: further fields of the header, such as ``{"Player 0": "You"}``.
+            tags: more fields of the header, such as ``{"Player 0": "You"}``.
 
         Raises:
             NotationError: if the name of a tag is not allowed.
@@ -443,7 +449,7 @@ class Game(Position):
         )
 
     def _entries(self) -> Iterator[Entry]:
-        """The play so far, as a hand history writes it."""
+        """Yield the lines of the play so far."""
         rules, history = self.rules, self.history
         n, count = rules.players, rules.pass_count
         if self.direction != "hold":
@@ -460,10 +466,11 @@ class Game(Position):
 
     @classmethod
     def from_text(cls, text: str) -> Game:
-        """The one game that a hand history states, each play checked.
+        """Return the game of a hand history, its play checked.
 
         Raises:
-            NotationError: the line, what is wrong with it, and what would be right.
+            NotationError: with the line, its fault and the fix; also unless the text has exactly
+                one game.
         """
         transcripts = parse(text)
         if len(transcripts) != 1:
@@ -471,9 +478,9 @@ class Game(Position):
         return play_transcript(transcripts[0])
 
     def _repr_svg_(self) -> str:
-        """The table with all hands open: how notebooks show a game.
+        """Return an SVG of the table with all hands open, for notebooks.
 
-        Whoever has a game may know everything; ``game.view(player)`` shows what one player sees.
+        ``game.view(player)`` shows the table as one player sees it.
         """
         from hearts_env.render import render_svg
         from hearts_env.views.picture import picture_of
@@ -486,7 +493,11 @@ class Game(Position):
 
 
 def play_transcript(transcript: Transcript) -> Game:
-    """The game that a transcript states, each play checked."""
+    """Return the game of a transcript, its play checked.
+
+    Raises:
+        NotationError: with the line, its fault and the fix.
+    """
     try:
         game = Game(
             transcript.rules,
@@ -516,7 +527,7 @@ def play_transcript(transcript: Transcript) -> Game:
 
 
 def _play_entry(game: Game, entry: Entry) -> None:
-    """Play a line of a hand history."""
+    """Play one line of a hand history."""
     text, is_trick = quoted(entry.text), entry.kind == "trick"
     number, phase = game.trick_number + 1, "play" if is_trick else entry.kind
     for place, card in enumerate(entry.cards or ("",)):  # a revoke has no cards
@@ -541,7 +552,7 @@ def _play_entry(game: Game, entry: Entry) -> None:
 
 
 def _is_readable(rules: Rules, state: k.Vector) -> bool:
-    """Whether the past of a state can be read: its deal and its history are within bounds."""
+    """Return True if a state's deal and history are within bounds, so its past can be read."""
     n, number = rules.players, int(state[k.NUM_PLAYED])
     left = (1 << len(rules.deck)) - 1
     for p in range(n):

@@ -1,9 +1,8 @@
-"""What a player can conclude about the hidden cards, compiled.
+"""Compiled conclusions of a player about the hidden cards.
 
-Owners are the seats and, last, the kitty. A world gives every unseen card an owner. Worlds are
-bounded card by card (`hidden_cards`) and by two facts about several cards at once (`fits`).
-Everything here reads a view and the number of its player. The caller owns all memory; nothing
-raises.
+Owners are the seats and, last, the kitty. A world gives every unseen card an owner. `hidden_cards`
+bounds worlds card by card, and `fits` checks two facts about several cards at once. Everything here
+reads a view and the seat of its player. The caller owns all memory, and nothing raises.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from hearts_env.support.jit import inlined, jit
 
 @inlined
 def unseen_mask(r: Vector, v: Vector, player: int) -> int:
-    """The cards whose place `player` has not seen: not own, not played, not in an awarded kitty."""
+    """Return the cards that `player` has not seen: not own, played or in an awarded kitty."""
     mask = r[k.R_DECK] & ~v[k.HANDS + k.SEAT * player]
     for p in range(r[k.R_PLAYERS]):
         mask &= ~v[k.PLAYED + k.SEAT * p]
@@ -29,10 +28,10 @@ def unseen_mask(r: Vector, v: Vector, player: int) -> int:
 def hidden_cards(
     r: Vector, v: Vector, player: int, possible: Vector, certain: Vector, sizes: Vector
 ) -> None:
-    """Write per owner which unseen cards it can have, which it must have, and how many it has.
+    """Write for each owner the unseen cards that it can have and must have, and their number.
 
-    The arrays have ``MAX_PLAYERS + 1`` elements; the kitty's is ``[players]``; the observer's own
-    are empty. Reads only what `player` may know.
+    The arrays have ``MAX_PLAYERS + 1`` elements. The kitty's is ``[players]``, and the observer's
+    own are 0. Only facts that `player` may know are read.
     """
     players = r[k.R_PLAYERS]
     unseen = unseen_mask(r, v, player)
@@ -43,7 +42,7 @@ def hidden_cards(
         known = v[k.PASSED + k.SEAT * player] & unseen  # passed, and not played since
     below = 0
     if v[k.FIRST_LEADER] == player and r[k.R_FIRST_LEAD] != k.ELDEST_HAND:
-        # Who leads first holds the lowest card in any hand.
+        # The first leader holds the lowest card in any hand.
         own = k.hand_at_start(v, player)
         below = (own & -own) - 1
     for p in range(players):
@@ -60,11 +59,11 @@ def hidden_cards(
 
 @jit
 def fits(r: Vector, v: Vector, hands: Vector) -> bool:
-    """Whether all hands (the observer's too) agree with the two facts that bind several cards.
+    """Return True if all hands, the observer's too, agree with two facts about several cards.
 
-    The first leader held the lowest card of all hands (not yet covered card by card before the
-    first lead, nor under ``any_club``), and who played the queen on a suit without breaking
-    hearts held a card of it.
+    The first leader held the lowest card of all hands, which `hidden_cards` does not cover before
+    the first lead and under ``any_club``. A player who played the queen on a suit without breaking
+    hearts held a card of the suit.
     """
     if v[k.FIRST_LEADER] >= 0 and r[k.R_FIRST_LEAD] != k.ELDEST_HAND:
         everything = 0
@@ -106,10 +105,10 @@ def next_combination(chosen: Vector, size: int, n: int) -> bool:
 
 @jit
 def worlds_of_two(r: Vector, v: Vector, player: int, out: Vector, scratch: Vector) -> int:
-    """Write the other player's possible hands (two players) into `out`; returns their number.
+    """Write the opponent's possible hands into `out` and return their number (two players).
 
-    In lexicographic order of the cards. No more than ``len(out)`` are written, and one more is
-    counted. `scratch` holds 3 * (MAX_PLAYERS + 1) + 2 * 64 numbers.
+    The hands come in lexicographic order of the cards. Only ``len(out)`` are written; if there are
+    more, the result is ``len(out) + 1``. `scratch` has 3 * (MAX_PLAYERS + 1) + 2 * 64 elements.
     """
     m = k.MAX_PLAYERS + 1
     possible, certain, sizes = scratch[:m], scratch[m : 2 * m], scratch[2 * m : 3 * m]

@@ -1,4 +1,4 @@
-"""What one player may know of a game, and what follows from it."""
+"""The view of one player."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ _INT64 = np.dtype(np.int64)
 _write_view = DirectCall(k.write_view)
 
 World = tuple[tuple[str, ...], ...]
-"""The players' present hands and, last, the dead cards."""
+"""The present hand of each seat and, last, the dead cards."""
 
 
 class PlayerView(Position):
-    """All that one player may know of a game, and nothing else: what every agent receives.
+    """Everything that one player may know of a game. Every agent receives this.
 
     Attributes:
         rules: the rules.
-        player: whose view it is: a seat. Whose turn it is says ``current_player``.
-        vector: a state of the compiled core in which everything hidden is empty,
-            ``(rules.state_size,) int64``.
+        player: the seat of the observing player; ``current_player`` is the seat to act.
+        vector: the state with everything hidden emptied, ``(rules.state_size,) int64``.
     """
 
     __slots__ = ("player",)
@@ -44,7 +43,7 @@ class PlayerView(Position):
         self.vector = vector
         self.player = player
 
-    # The player's own cards are plain fields: there is nobody else's to ask for.
+    # These take no seat, unlike those of `Game`: a view has only its own player's cards.
     @property
     def hand(self) -> tuple[str, ...]:
         """The cards that the player holds."""
@@ -57,18 +56,18 @@ class PlayerView(Position):
 
     @property
     def received(self) -> tuple[str, ...]:
-        """The cards that the player was passed."""
+        """The cards that the player received in the exchange."""
         return self._pile(k.RECEIVED, self.player)
 
     @property
     def legal_mask(self) -> int:
-        """What this player may do now, as a bit mask over actions; 0 when another is to act."""
+        """This player's legal actions as a bit mask; 0 when another is to act."""
         if self.vector[k.PLAYER] != self.player:
             return 0
         return int(k.legal_mask(self.rules.vector, self.vector))
 
     def legal_actions(self) -> list[int]:
-        """What this player may do now, ascending; empty when another is to act."""
+        """Return this player's legal actions, ascending; empty when another is to act."""
         return list_of(self.legal_mask)
 
     @property
@@ -77,7 +76,7 @@ class PlayerView(Position):
         return self._cards(unseen_mask(self.rules.vector, self.vector, self.player))
 
     def to_text(self) -> str:
-        """The view in words and cards, for people and language models."""
+        """Return the view in words, for people and language models."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -118,19 +117,18 @@ class PlayerView(Position):
             yield f"You are to {task}. Legal: {names}"
 
     def key(self) -> str:
-        """The player's information state: one line of text, for tables of what to do where.
+        """Return the player's information set as one line of text, for tables of policies.
 
-        Two keys are equal exactly when the views are: when the player cannot tell the two
-        situations apart. It has all that happened, in order, as far as the player has seen it
-        (perfect recall), but for the order in which cards to pass were chosen, which makes no
-        difference to anything. It is written in cards and seats, not from the layout of
-        ``vector``, so that a table saved by one version can be read by another.
+        Two keys are equal exactly when the views are. A key has perfect recall: everything that the
+        player has seen, in order. It omits the order in which cards to pass were chosen, which has
+        no effect. It does not depend on the layout of ``vector``, so other versions can read saved
+        tables.
         """
         me = f"player {self.player}"
         deal, own, play = self._deal_facts(), self._own_facts(), self._play_facts()
         return "; ".join((self.rules.name, me, *deal, *own, *play))
 
-    # What makes up ``key``; everything else in a view follows from it.
+    # The parts of ``key``, from which everything else in a view follows.
     def _deal_facts(self) -> Iterator[str]:
         rules = self.rules
         if rules.pass_count or rules.first_lead == "eldest_hand" or self.dealer or self.deal_number:
@@ -149,7 +147,7 @@ class PlayerView(Position):
         rules, v = self.rules, self.vector
         if v[k.NUM_PLAYED]:
             yield "played " + " ".join(f"{p}:{card}" for p, card in self.history)
-        if rules.queen_any_time:  # else all of this follows from what was played
+        if rules.queen_any_time:  # else these follow from the cards played
             if self.hearts_broken:
                 yield "broken"
             if any(shown := self.voids):
@@ -168,14 +166,15 @@ class PlayerView(Position):
     # -- worlds -----------------------------------------------------------------------------------
     @property
     def num_worlds(self) -> int:
-        """How many worlds are still possible, exactly."""
+        """The number of possible worlds, exactly."""
         return Worlds(self).count
 
     def worlds(self) -> Iterator[World]:
-        """All worlds still possible, in a fixed order: the present hands and, last, the dead cards.
+        """Return an iterator over all possible worlds, in a fixed order.
 
-        Uses all that play has shown: voids, the first lead, a heart led before hearts were broken,
-        a penalty card on a first trick that forbids it, cards passed.
+        A world is the present hand of each seat and, last, the dead cards. Worlds agree with
+        everything that play has shown: voids, the first lead, a heart led before hearts were
+        broken, a penalty card on a first trick that forbids it, and cards passed.
 
         Raises:
             HeartsError: if there are more than a million.
@@ -189,14 +188,14 @@ class PlayerView(Position):
         return (tuple(self._cards(mask) for mask in world) for world in worlds)
 
     def sample_worlds(self, n: int, seed: int) -> list[World]:
-        """`n` worlds drawn uniformly and independently from those still possible.
+        """Draw `n` possible worlds uniformly and independently.
 
         Args:
             n: 0 to a million.
-            seed: a whole number from 0; the same worlds for the same seed.
+            seed: an int from 0. Equal seeds draw equal worlds.
 
         Raises:
-            HeartsError: if `n` or `seed` is something else.
+            HeartsError: if `n` or `seed` is out of range.
         """
         n = check_number("n", n, 0, MAX_WORLDS)
         seed = check_seed(seed)
@@ -219,7 +218,7 @@ class PlayerView(Position):
         return PlayerView, (self.rules, self.vector, self.player)
 
     def _repr_svg_(self) -> str:
-        """The table as this player sees it: how notebooks show a view."""
+        """Return an SVG of the table as this player sees it, for notebooks."""
         from hearts_env.render import render_svg
         from hearts_env.views.picture import picture_of
 
@@ -234,7 +233,7 @@ def _by_seat(values: Sequence[int]) -> str:
 
 
 def view_of(rules: Rules, state: k.Vector, player: int) -> PlayerView:
-    """The view that `player`, a seat, has of a whole `state`."""
+    """Return the view that the seat `player` has of a whole state."""
     vector = np.empty(len(state), _INT64)
     _write_view.call(rules.vector, state, player, vector)
     return PlayerView(rules, vector, player)
