@@ -23,8 +23,8 @@ other values of `rules`.
 ## Rules
 
 1. Take few points. Each heart counts 1 and the queen of spades 13, 20 in all.
-2. The deck is 2, 4, 6, 8, 10, queen and ace of each suit; the ace is high. Each player is dealt 13
-   cards. The last two stay face down.
+2. The deck has 2, 4, 6, 8, 10, queen and ace of each suit. The ace is high. Each player is dealt
+   13 cards. The last two stay face down.
 3. The player with the lowest club in either hand leads it to the first trick.
 4. Follow suit if you can. If not, play any card. The queen of spades must follow suit, except
    under two_player queen_any_time=true, where she may be played at any time.
@@ -160,21 +160,21 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         rules: the rules.
         match: the `Match` that ``game`` belongs to, or None in deal episodes. Read both or clone
             them for search, but play only through ``step``.
-        episode_seed: the seed of this episode; ``Game.deal(rules, env.episode_seed)`` deals the
+        episode_seed: the seed of this episode. ``Game.deal(rules, env.episode_seed)`` deals the
             same cards. None before the first ``reset``.
         encoder: the encoder, which writes the array of an observation.
         observation_format: the dtype of that array and the place of the mask.
         episode: ``deal`` or ``match``.
         illegal_action: how illegal actions are handled.
         max_deals: the most deals of a match, or None.
-        possible_agents: the names of all seats; ``agents`` are those still in the episode.
+        possible_agents: the names of all seats. ``agents`` are those still in the episode.
         agent_selection: the acting agent.
         rewards: each agent's reward for the last step, current after every ``reset`` and ``step``,
             as are ``terminations`` and ``truncations``.
         state_space: the space of ``state()``.
         action_spaces: each agent's action space.
         observation_spaces: each agent's observation space.
-        drawer: draws the table and owns the window; its ``mode`` and ``shown_for`` may be changed.
+        drawer: draws the table and owns the window. Its ``mode`` and ``shown_for`` may be changed.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as PettingZoo has it
@@ -201,7 +201,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
-        """Prepare an environment; ``reset`` begins its first episode.
+        """Prepare an environment. ``reset`` begins its first episode.
 
         Args:
             rules: a preset's name, or any `Rules`.
@@ -226,7 +226,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             render_names: the players' names in pictures. If None, ``player_0`` and so on.
 
         Raises:
-            HeartsError: if an argument is invalid; the message names it and the fix.
+            HeartsError: if an argument is invalid. The message names it and the fix.
         """
         self.rules = rules = Rules.make(rules, players)
         self.episode = check_choice("episode", episode, EPISODES)
@@ -249,7 +249,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._writer = make_writer(rules, form)
         self._stream: tuple[int, int] | None = None  # the last seed given, and resets since then
         self._game: Game | None = None
-        self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
+        self._totals: list[int | Fraction] | None = None  # before this deal of a match
         self._offender: int | None = None  # the seat that ended it by an illegal action
         self._next_observation: Observation | None = None  # written by `step`
         self._no_mask = read_only(np.zeros(rules.num_actions, np.int8))
@@ -355,7 +355,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return observation, self._cumulative_rewards[agent], terminated, truncated, info
 
     def state(self) -> FloatArray:
-        """Return the perfect-information array of ``state_space``; see ``state_blocks``."""
+        """Return the perfect-information array of ``state_space``. See ``state_blocks``."""
         pool = 0 if self.match is None else self.match.pool
         return encode_state(self.game, self._totals, pool)
 
@@ -481,7 +481,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 self._cumulative_rewards[agent] += reward
 
     def _end_deal(self, agent: str, game: Game) -> None:
-        """Pay for the deal that `agent` has ended; then begin the next deal or end the episode."""
+        """Pay for the deal that `agent` has ended, then begin the next deal or end the episode."""
         self._forget_rewards(agent)
         self._pay(self._rewarder.step(game))
         match = self.match
@@ -498,7 +498,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._begin_deal(match.game)
 
     def _stop(self, game: Game, ends: dict[str, bool]) -> None:
-        """End the episode for all agents; each is selected once more for its last observation."""
+        """End the episode for all agents. Each is selected once more for its last observation."""
         ends.update(dict.fromkeys(self.agents, True))
         self._give_result(game)
         self._mask, self._next_observation = self._no_mask, None
@@ -546,7 +546,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     @property
     def render_mode(self) -> str | None:
-        """One of ``drawing.RENDER_MODES``, or None; may be changed."""
+        """One of ``drawing.RENDER_MODES``, or None. It may be changed."""
         return self.drawer.mode
 
     @render_mode.setter
@@ -625,7 +625,7 @@ def parallel_env(
     render_scale: float = 1.0,
     render_names: Sequence[str] | None = None,
 ) -> ParallelHearts:
-    """Return `raw_env` with PettingZoo's parallel API; one agent acts per step.
+    """Return `raw_env` with PettingZoo's parallel API. One agent acts per step.
 
     PettingZoo's own ``aec_to_parallel`` needs a fixed order of agents. In Hearts the taker of a
     trick leads the next.

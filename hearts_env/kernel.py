@@ -4,9 +4,9 @@ The caller owns all memory. A game is an int64 vector `s`. A rule set is an int6
 `RULES_SIZE` numbers, made by ``Rules.vector``. Queries return values. The commands ``deal``,
 ``start``, ``play`` and ``revoke`` change `s` in place. Randomness comes only from seeds and from
 the one-element uint64 vector `rng` that callers pass in. Nothing here allocates or raises. ``step``
-checks legality; it returns -1 and changes nothing if an action is illegal.
+checks legality. It returns -1 and changes nothing if an action is illegal.
 
-Cards are their places in the deck (0 to deck size - 1; clubs, diamonds, spades, hearts, each low
+Cards are their places in the deck (0 to deck size - 1: clubs, diamonds, spades, hearts, each low
 to high). Sets of cards are bit masks. Actions are cards and, after a moon under
 ``moon = "choose"``, the two numbers after the deck.
 
@@ -46,7 +46,7 @@ class Field(NamedTuple):
 
     Attributes:
         name: the name of its constant.
-        start: its place, the index of its first element; for a seat's field that of seat 0.
+        start: its place: the index of its first element (of seat 0, if every seat has one).
         size: its number of elements.
         meaning: its meaning.
         empty: each element's value in an empty state, or None if dealing sets it.
@@ -289,7 +289,7 @@ def unbroken_company(r: Vector) -> int:
 
 @inlined
 def legal_mask(r: Vector, s: Vector) -> int:
-    """Return the legal actions of the player to act as a mask; 0 when the game is over."""
+    """Return the legal actions of the player to act as a mask, 0 when the game is over."""
     phase = s[PHASE]
     if phase == OVER:
         return 0
@@ -323,7 +323,7 @@ def status(r: Vector, s: Vector) -> int:
 
 @jit
 def penalty_at_stake(r: Vector, s: Vector) -> int:
-    """Return all penalty points in play or taken; a kitty that goes to no one is not in play."""
+    """Return all penalty points in play or taken. A kitty that goes to no one is not in play."""
     mask = r[R_DECK]
     if r[R_KITTY_TO] == KITTY_NOBODY:
         mask &= ~s[KITTY]
@@ -442,7 +442,7 @@ def start_play(r: Vector, s: Vector) -> None:
 
 @jit
 def pass_card(r: Vector, s: Vector, card: int) -> None:
-    """Choose a card to pass, in place; the last choice delivers all cards."""
+    """Choose a card to pass, in place. The last choice delivers all cards."""
     player = s[PLAYER]
     s[PASSED + SEAT * player] |= 1 << card
     if popcount(s[PASSED + SEAT * player]) < r[R_PASS_COUNT]:
@@ -612,7 +612,7 @@ def play(r: Vector, s: Vector, action: int) -> None:
 
 @called
 def step(r: Vector, s: Vector, action: int) -> int:
-    """Play an action, in place, and return the new ``status``; -1 if illegal, nothing changes."""
+    """Play an action, in place, and return the new ``status``, or -1 if it is illegal."""
     if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
         return -1
     play(r, s, action)
@@ -621,7 +621,7 @@ def step(r: Vector, s: Vector, action: int) -> int:
 
 @jit
 def replay(r: Vector, s: Vector, actions: Vector) -> int:
-    """Play actions, in place, and return the ``status``; -1 at the first illegal one."""
+    """Play actions, in place, and return the ``status``, or -1 at the first illegal one."""
     for action in actions:
         if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
             return -1
@@ -631,10 +631,10 @@ def replay(r: Vector, s: Vector, actions: Vector) -> int:
 
 @jit
 def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int:
-    """Write the deal of `s` before its first action, and the actions since; return their number.
+    """Write the deal of `s` before its first action and the actions since; return their number.
 
     `actions` has at least `MAX_PAST` elements. A revoke is -1. A state does not record the order in
-    which a player chose cards to pass; they count as chosen in deck order.
+    which a player chose cards to pass. They count as chosen in deck order.
     """
     clear(start_state)
     count = 0
@@ -674,7 +674,7 @@ def revoke(s: Vector) -> None:
 
 @jit
 def copy_state(s: Vector, out: Vector) -> None:
-    """Copy `s` over `out`, in place; an array assignment would allocate."""
+    """Copy `s` over `out`, in place. An array assignment would allocate."""
     for i in range(len(s)):
         out[i] = s[i]
 
@@ -688,7 +688,7 @@ def write_view(r: Vector, s: Vector, player: int, out: Vector) -> None:
 
 @jit
 def hide(r: Vector, s: Vector, player: int) -> None:
-    """Empty everything that `player` may not know, in place; a view remains."""
+    """Empty everything that `player` may not know, in place. A view remains."""
     for p in range(r[R_PLAYERS]):
         if p != player:
             s[HANDS + SEAT * p] = 0
@@ -708,7 +708,7 @@ LEGAL = (1 << MAX_ACTIONS) - 1
 
 @called
 def step_masked(r: Vector, s: Vector, action: int, mask: NDArray[np.int8]) -> int:
-    """Play an action as ``step``; also write the next player's mask over `mask`, in place."""
+    """Play an action as ``step``. Also write the next player's mask over `mask`, in place."""
     status = step(r, s, action)
     if status >= 0:
         spread_mask(status & LEGAL, mask)

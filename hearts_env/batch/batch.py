@@ -60,10 +60,10 @@ class BatchGame:
         num_threads: the number of threads.
         seeds: the seed of each game's deal, ``(num_games,) int64``.
         done: True for each game whose last action ended a deal, ``(num_games,) bool``.
-        legal: the legal actions in each game as a bit mask, 0 if it is over, ``(num_games,)
-            int64``; read-only by convention.
-        states: the state of each game, as ``Game.vector``, ``(num_games, rules.state_size) int64``;
-            read-only by convention.
+        legal: the legal actions in each game as a bit mask, 0 if the game is over,
+            ``(num_games,) int64``. Do not write to it.
+        states: the state of each game, as ``Game.vector``, ``(num_games, rules.state_size) int64``.
+            Do not write to it.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class BatchGame:
                 or more do so.
 
         Raises:
-            HeartsError: if an argument is invalid; the message names it.
+            HeartsError: if an argument is invalid. The message names it.
         """
         self.rules = Rules.make(rules)
         self.num_games = check_number("num_games", num_games, 1, loops.MAX_GAMES)
@@ -121,7 +121,7 @@ class BatchGame:
     # -- reading ----------------------------------------------------------------------------------
     @property
     def current_player(self) -> k.Vector:
-        """The seat of the player to act in each game, ``(num_games,) int64``; -1 if it is over."""
+        """The seat to act in each game, -1 if the game is over, ``(num_games,) int64``."""
         return self.states[:, k.PLAYER].copy()
 
     def scores(self) -> k.Vector:
@@ -179,7 +179,7 @@ class BatchGame:
         return array if out is None else out
 
     def random_actions(self, *, games: Array | None = None) -> k.Vector:
-        """Draw a legal action in each game uniformly, ``(num_games,) int64``; 0 if it is over.
+        """Draw a legal action in each game uniformly, 0 if it is over, ``(num_games,) int64``.
 
         Game i has its own random stream, the same for any number of games and threads.
         """
@@ -220,7 +220,7 @@ class BatchGame:
             games: the numbers of some games, each once. If None, all games.
 
         Raises:
-            IllegalActionError: if actions are illegal; the message names their games.
+            IllegalActionError: if actions are illegal. The message names their games.
             HeartsError: unless `actions` has one int per game.
         """
         rows = self._rows(games, once=True)
@@ -254,7 +254,7 @@ class BatchGame:
             `observations` and `masks`.
 
         Raises:
-            IllegalActionError: if actions are illegal; the message names their games.
+            IllegalActionError: if actions are illegal. The message names their games.
             HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
                 overlaps another. Nothing has been played.
         """
@@ -276,7 +276,7 @@ class BatchGame:
         return (shown if observations is None else observations, mask if masks is None else masks)
 
     def _words_of_step(self) -> k.Vector:
-        """Return the words that ``loops.give_step`` completes; also choose the fused step."""
+        """Return the words that ``loops.give_step`` completes. Also choose the fused step."""
         self._fused = 0
         if type(self.encoder) is FlatEncoder:
             step = loops.frozen_step(self.rules) if self._is_frozen else loops.flat_step
@@ -396,7 +396,7 @@ class BatchGame:
 
     # -- helpers ----------------------------------------------------------------------------------
     def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
-        """Return the numbers of games, checked; if `once`, none may come twice."""
+        """Return the numbers of games, checked. If `once`, none may come twice."""
         if games is None:
             return self._all
         rows = whole_numbers(games)

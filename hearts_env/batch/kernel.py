@@ -28,7 +28,7 @@ def write_legal(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
 
 @inlined
 def _write_mask(mask: int, masks: NDArray[np.int8], start: int, width: int) -> None:
-    """Write the lowest `width` bits of `mask` over ``masks[start:]``; rows are written in order."""
+    """Write the lowest `width` bits of `mask` over ``masks[start:]``. Rows are written in order."""
     if start + 64 <= len(masks):  # the next rows overwrite the surplus
         put_word(masks, start, np.uint64(mask))
     else:
@@ -147,7 +147,7 @@ def _play_one(r: k.Vector, tables: Tables, g: int, action: int, seed: int, autod
 def play(
     r: k.Vector, tables: Tables, rows: k.Vector, actions: k.Vector, seed: int, autodeal: int
 ) -> None:
-    """Play an action in each of the games `rows`; deal again those that end, in place."""
+    """Play an action in each of the games `rows`. Deal again those that end, in place."""
     for i in range(len(rows)):
         _play_one(r, tables, rows[i], actions[i], seed, autodeal)
 
@@ -163,7 +163,7 @@ def step(
     observations: NDArray[np.int8],
     masks: NDArray[np.int8],
 ) -> None:
-    """Play each of the games `rows` as ``play``; write its observation and mask, in place."""
+    """Play each of the games `rows` as ``play``, and write its observation and mask, in place."""
     width = len(masks) // len(rows) if len(rows) else 0
     for i in range(len(rows)):
         g = rows[i]

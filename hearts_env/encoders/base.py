@@ -83,7 +83,7 @@ _FIRST = np.zeros(1, np.int64)
 
 
 def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
-    """Raise unless `out` can hold an observation; compiled code would write out of bounds."""
+    """Raise unless `out` can hold an observation. Compiled code would write out of bounds."""
     shape, dtype = shape_and_dtype(cast(Hashable, encoder), rules)
     is_array = isinstance(out, np.ndarray)  # or a memmap
     if is_array and out.shape == shape and out.dtype == dtype and out.flags.writeable:

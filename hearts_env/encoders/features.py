@@ -103,7 +103,7 @@ def pack(
 def put(
     words: NDArray[np.uint64], word: np.uint64, at: int, mask: int, size: int
 ) -> tuple[np.uint64, int]:
-    """Append the `size` (1 to 64) bits of `mask` at bit `at`; return the open word and the end.
+    """Append the `size` (1 to 64) bits of `mask` at bit `at`, and return the open word and the end.
 
     A word is written when it is full.
     """
@@ -138,13 +138,13 @@ def tells_dodged(r: k.Vector) -> bool:
 
 @inlined
 def one_hot(value: int) -> int:
-    """Return the bit of a value from 0; 0 for -1."""
+    """Return the bit of a value from 0, or 0 for -1."""
     return 0 if value < 0 else 1 << value
 
 
 @inlined
 def relative(r: k.Vector, player: int, seat: int) -> int:
-    """Return the bit of a seat relative to `player`; 0 for no seat (-1)."""
+    """Return the bit of a seat relative to `player`, or 0 for no seat (-1)."""
     if seat < 0:
         return 0
     away = seat - player

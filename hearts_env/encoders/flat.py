@@ -56,7 +56,7 @@ def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> b
 def step_row(
     r: k.Vector, s: k.Vector, action: int, mask: NDArray[np.int8], out: NDArray[np.int8]
 ) -> int:
-    """Play an action; write the next player's mask over `mask` and its observation over `out`.
+    """Play an action. Write the next player's mask over `mask` and its observation over `out`.
 
     Return the new ``status``, or -1 if the action is illegal and nothing has changed. At the end of
     the deal, `mask` and `out` are not written.
@@ -117,7 +117,7 @@ class FlatEncoder(BatchEncoder):
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
-        """Write rows of zeros and ones, in place; see ``BatchEncoder.write_many``."""
+        """Write rows of zeros and ones, in place. See ``BatchEncoder.write_many``."""
         self._write_rows(rules.vector, states, games, players, out)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:

@@ -69,7 +69,7 @@ class HistoryEncoder(BatchEncoder):
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
-        """Write sequences of zeros and ones, in place; see ``BatchEncoder.write_many``."""
+        """Write sequences of zeros and ones, in place. See ``BatchEncoder.write_many``."""
         write_sequences(rules.vector, _kinds(self, rules), states, games, players, out)
 
     def decode(self, rules: Rules, observation: Array) -> list[dict[str, int]]:
@@ -122,7 +122,7 @@ def _kinds(encoder: HistoryEncoder, rules: Rules) -> k.Vector:
 
 @jit
 def put(out: NDArray[Any], start: int, size: int, mask: int) -> int:
-    """Write the bits of `mask` over ``out[start : start + size]``; return the next start."""
+    """Write the bits of `mask` over ``out[start : start + size]``, and return the next start."""
     for j in range(size):
         out[start + j] = mask >> j & 1
     return start + size

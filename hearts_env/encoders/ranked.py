@@ -1,4 +1,4 @@
-"""``ranked``: ``flat`` and the ranks among the cards still out; ``recall``: also the past."""
+"""``ranked`` (``flat`` and the ranks among the cards still out) and ``recall`` (also the past)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hearts_env.support.jit import inlined, jit
 
 @inlined
 def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np.uint64]) -> int:
-    """Append the facts that ``flat`` omits to `words`, from bit `at` on; return the end."""
+    """Append the facts that ``flat`` omits to `words`, from bit `at` on, and return the end."""
     n, size = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     hand, trick, others = s[k.HANDS + k.SEAT * player], s[k.TRICK_MASK], 0
     for away in range(1, n):
@@ -50,7 +50,7 @@ def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np
 
 @inlined
 def write_ranked_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> int:
-    """Write the observation of `player` over the start of the row `out`; return its length."""
+    """Write the observation of `player` over the start of the row `out`, and return its length."""
     words = stack_words()
     size = pack_ranks(r, s, player, pack(r, s, player, words), words)
     spread(words, out[:size])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gymnasium
 
 GYMNASIUM_ID, PETTINGZOO_ID = "hearts_env/Hearts-v0", "hearts_env/hearts-v0"
-"""The names in each library's spelling; both libraries know both."""
+"""The names in each library's spelling. Both libraries know both."""
 
 
 def register_envs() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RENDER_MODES = ("ansi", "rgb_array", "human", "svg")
 SCALES = (0.25, 4.0)
-"""The smallest and largest ``render_scale``; 1 is 960 x 720 pixels."""
+"""The smallest and largest ``render_scale``. 1 is 960 x 720 pixels."""
 
 FPS = 2
 _WIDTH = 960
@@ -29,9 +29,9 @@ class Drawer:
     """Draws the table of one environment and owns its window.
 
     Attributes:
-        mode: one of ``RENDER_MODES``, or None; may be changed.
+        mode: one of ``RENDER_MODES``, or None. It may be changed.
         shown_for: the player who sees the table: a name like ``player_0``, ``current_player`` or
-            ``all``; may be changed.
+            ``all``. It may be changed.
         names: the players' names in pictures.
     """
 
@@ -43,7 +43,7 @@ class Drawer:
         scale: float = 1.0,
         names: Sequence[str] | None = None,
     ) -> None:
-        """Check the arguments; nothing is drawn yet.
+        """Check the arguments. Nothing is drawn yet.
 
         Args:
             rules: the rules.
@@ -54,7 +54,7 @@ class Drawer:
             names: the players' names in pictures. If None, ``player_0`` and so on.
 
         Raises:
-            HeartsError: if an argument is unknown or out of range; the message names it.
+            HeartsError: if an argument is unknown or out of range. The message names it.
         """
         if mode is not None:
             check_choice("render_mode", mode, RENDER_MODES)

@@ -51,7 +51,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
         return self.env.agent_selection
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
-        """Yield the acting agent until none is left; call ``step`` once per iteration."""
+        """Yield the acting agent until none is left. Call ``step`` once per iteration."""
         if not self._has_reset:
             super().agent_iter(max_iter)  # raises
         return self._turns(max_iter)
@@ -67,7 +67,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
             yield env.agent_selection
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode; see ``raw_env.reset``."""
+        """Begin an episode. See ``raw_env.reset``."""
         super().reset(seed=seed, options=options)
         self.last = self.env.last
 
@@ -77,7 +77,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
         return str(self.env)
 
     def step(self, action: int | None) -> None:
-        """Play an action of the acting agent; see ``raw_env.step``."""
+        """Play an action of the acting agent. See ``raw_env.step``."""
         env = self.env
         if env.agents and env._game is not None:
             self._has_updated = True
@@ -87,7 +87,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
 
 
 class ParallelHearts(ParallelEnv):  # type: ignore[misc]
-    """``hearts_v0.raw_env`` with PettingZoo's parallel API; see ``hearts_v0.parallel_env``.
+    """``hearts_v0.raw_env`` with PettingZoo's parallel API, as ``hearts_v0.parallel_env`` makes it.
 
     Each step plays the action of the acting agent and ignores the actions of the others, as
     PettingZoo's ``turn_based_aec_to_parallel`` does. It returns observations, rewards, ends and
@@ -102,7 +102,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     Attributes:
         aec_env: the ``raw_env`` inside.
         has_noop: True if there is a no-op action.
-        possible_agents: the names of all seats; ``agents`` are those still in the episode.
+        possible_agents: the names of all seats. ``agents`` are those still in the episode.
         action_spaces: each agent's action space.
         observation_spaces: each agent's observation space.
         state_space: the space of ``state()``.
@@ -143,7 +143,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
 
     @property
     def episode_seed(self) -> int | None:
-        """The seed of this episode, which reveals every card; None before the first ``reset``."""
+        """The seed of this episode, or None before the first ``reset``. It reveals every card."""
         return self.aec_env.episode_seed
 
     def action_space(self, agent: str) -> spaces.Discrete:
@@ -152,7 +152,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return self.action_spaces[agent]
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """Return the space as in ``hearts_v0.env``; with `noop`, masks have one more element."""
+        """Return the space as in ``hearts_v0.env``. With `noop`, masks have one more element."""
         self.aec_env.observation_space(agent)  # raises for unknown agents
         return self.observation_spaces[agent]
 
@@ -173,7 +173,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return self._observations(acting), self._infos(acting)
 
     def step(self, actions: Mapping[str, Any]) -> StepResult:
-        """Play the action of the acting agent; the actions of the others are ignored.
+        """Play the action of the acting agent. The actions of the others are ignored.
 
         Args:
             actions: actions by agent.
@@ -207,7 +207,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return result
 
     def state(self) -> FloatArray:
-        """Return the perfect-information array; see ``raw_env.state``."""
+        """Return the perfect-information array. See ``raw_env.state``."""
         return self.aec_env.state()
 
     @property
@@ -216,7 +216,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return self.aec_env.render_mode
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """Draw the table; see ``raw_env.render``."""
+        """Draw the table. See ``raw_env.render``."""
         return self.aec_env.render()
 
     def close(self) -> None:
@@ -226,7 +226,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     __copy__ = copy.deepcopy
 
     def _action_of(self, actions: object) -> object:
-        """Return the acting agent's action for ``raw_env``; a no-op becomes an illegal action."""
+        """Return the acting agent's action for ``raw_env``. A no-op becomes an illegal action."""
         table = self.aec_env
         game = table.game  # raises before a reset
         if not isinstance(actions, Mapping):
@@ -253,7 +253,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return next(illegal for illegal in range(self._n) if not legal >> illegal & 1)
 
     def _observations(self, acting: str) -> dict[str, Observation]:
-        """Return the observations of all agents; `acting` is the acting agent, "" at the end."""
+        """Return the observations of all agents. `acting` is the acting agent, "" at the end."""
         table = self.aec_env
         seen: dict[str, Observation] = {agent: table.observe(agent) for agent in table.agents}
         if self.has_noop and table.observation_format.mask_in_observation:

@@ -25,7 +25,7 @@ DType: TypeAlias = str | type[np.generic] | np.dtype[Any] | None
 class ObservationFormat:
     """Joins an encoder's array and a mask to an observation.
 
-    ``float32`` and ``float16`` hold the encoder's numbers; float16 may round them. ``int8`` is
+    ``float32`` and ``float16`` hold the encoder's numbers, which float16 may round. ``int8`` is
     rejected if the encoder writes another dtype.
 
     Attributes:
@@ -99,7 +99,7 @@ class ObservationFormat:
 
 
 def _check_dtype(dtype: DType, own: np.dtype[Any]) -> np.dtype[Any]:
-    """Return `dtype` as a NumPy dtype; raise unless it can hold numbers of `own`."""
+    """Return `dtype` as a NumPy dtype. Raise unless it can hold numbers of `own`."""
     kind = dtype.type if isinstance(dtype, np.dtype) else dtype
     if isinstance(kind, type):  # np.float32 or np.dtype("float32")
         dtype = next((n for n in (own.name, *DTYPES) if np.dtype(n).type is kind), dtype)

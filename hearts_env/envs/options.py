@@ -91,7 +91,7 @@ def check_deals_left(name: str, played: int, max_deals: int | None) -> None:
 
 
 def _check_options(options: object) -> Mapping[str, Any]:
-    """Return the options of ``reset`` as a mapping, empty for None; raise if one is unknown."""
+    """Return the options of ``reset`` as a mapping, empty for None. Raise if one is unknown."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):

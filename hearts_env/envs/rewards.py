@@ -21,7 +21,7 @@ from hearts_env.support.arguments import check_choice
 from hearts_env.support.jit import DirectCall, called, jit
 
 REWARDS = ("margin", "points", "trick", "win", "chips")
-"""The values of ``reward``; compiled code uses their places as `kind`."""
+"""The values of ``reward``. Compiled code uses their places as `kind`."""
 MARGIN, POINTS, TRICK, WIN, CHIPS = range(5)
 ILLEGAL_REWARD = -1.0
 """The reward of an illegal action under ``illegal_action="terminate"``."""
@@ -131,7 +131,7 @@ def pay_rows(
 
 
 def win_rewards(totals: Sequence[int | Fraction], *, high_wins: bool = False) -> list[float]:
-    """Return the rewards of ``win``: winners split +1, losers split -1; 0 if all tie."""
+    """Return the rewards of ``win``: winners split +1, losers split -1, 0 if all tie."""
     best = max(totals) if high_wins else min(totals)
     winners = sum(total == best for total in totals)
     losers = len(totals) - winners

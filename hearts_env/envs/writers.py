@@ -34,7 +34,7 @@ class Writer:
         self._write = writer_of(form.encoder)
 
     def step(self, state: k.Vector, action: int) -> Turn:
-        """Play an action in a game's state, in place; the status is -1 if it is illegal.
+        """Play an action in a game's state, in place. The status is -1 if it is illegal.
 
         Raises:
             OverflowError: if `action` does not fit into 64 bits.
@@ -56,7 +56,7 @@ class FusedWriter(Writer):
     """Writes the next observation in the call that plays the action."""
 
     def __init__(self, rules: Rules, form: ObservationFormat) -> None:
-        """Prepare to write; the encoder must have a compiled step (``step_of``)."""
+        """Prepare to write. The encoder must have a compiled step (``step_of``)."""
         super().__init__(rules, form)
         step = step_of(form.encoder)
         assert step is not None
@@ -64,7 +64,7 @@ class FusedWriter(Writer):
         self._needs_join = not form.mask_in_observation or form.dtype != form.own_dtype
 
     def step(self, state: k.Vector, action: int) -> Turn:
-        """Play an action as ``Writer.step``; also return the next player's observation."""
+        """Play an action as ``Writer.step``. Also return the next player's observation."""
         mask, out = _empty(self._num_actions, _INT8), _empty(self._shape, self._dtype)
         status = self._step.call(self._vector, state, action, mask, out)
         if self._needs_join:

@@ -76,7 +76,7 @@ def settle(
 
 
 def _exact(number: object) -> Fraction:
-    """Return a number of chips as a Fraction of Python ints; raise TypeError for other types."""
+    """Return a number of chips as a Fraction of Python ints. Raise TypeError for other types."""
     if isinstance(number, bool) or not isinstance(number, Rational):
         raise TypeError
     return Fraction(int(number.numerator), int(number.denominator))

@@ -54,7 +54,7 @@ class Game(Position):
 
     Attributes:
         rules: the rules.
-        vector: the state, ``(rules.state_size,) int64``; see ``kernel.STATE``. Read it, but change
+        vector: the state, ``(rules.state_size,) int64``. See ``kernel.STATE``. Read it, but change
             it only with ``play``, ``undo`` and ``revoke``.
     """
 
@@ -76,9 +76,9 @@ class Game(Position):
             rules: the rules, or a preset's name.
             hands: the cards of each seat.
             kitty: the cards not dealt. If None, all cards outside the hands.
-            deal_number: the number of the deal in its match, from 0; picks the direction of the
+            deal_number: the number of the deal in its match, from 0. It picks the direction of the
                 exchange.
-            dealer: the seat that dealt; the next seat is the eldest hand.
+            dealer: the seat that dealt. The next seat is the eldest hand.
             totals: each seat's score before this deal of a match. If None, zeros.
 
         Raises:
@@ -139,7 +139,7 @@ class Game(Position):
 
         Args:
             rules: the rules, or a preset's name.
-            vector: a whole state, such as ``game.vector`` or a row of ``batch.states``; copied.
+            vector: a whole state, such as ``game.vector`` or a row of ``batch.states``, copied.
 
         Raises:
             DealError: if play under these rules cannot lead to `vector`, for example because it is
@@ -177,7 +177,7 @@ class Game(Position):
             seed: the seed of that draw, an int from 0.
 
         Raises:
-            DealError: if `world` contradicts the view; the message names the contradiction.
+            DealError: if `world` contradicts the view. The message names the contradiction.
             HeartsError: if `view` is not a view or `seed` is not an int from 0.
         """
         check_is("view", view, PlayerView, "give game.view(player)")
@@ -200,14 +200,14 @@ class Game(Position):
 
     @classmethod
     def _restore(cls, rules: Rules, start: k.Vector, actions: list[int]) -> Game:
-        """Return the game of a deal after legal actions; `start` becomes its ``vector``."""
+        """Return the game of a deal after legal actions. `start` becomes its ``vector``."""
         game = cls.__new__(cls)
         game._begin(rules, start)
         game._replay(actions)
         return game
 
     def _replay(self, actions: list[int]) -> None:
-        """Play actions from the start of the deal; the last may be -1, a revoke."""
+        """Play actions from the start of the deal. The last may be -1, a revoke."""
         is_revoked = actions[-1:] == [-1]
         self._actions = actions[:-1] if is_revoked else actions[:]
         played = np.array(self._actions, np.int64)
@@ -242,11 +242,11 @@ class Game(Position):
 
     @property
     def legal_mask(self) -> int:
-        """The legal actions as a bit mask; 0 when the game is over."""
+        """The legal actions as a bit mask, 0 when the game is over."""
         return self._status & k.LEGAL
 
     def legal_actions(self) -> list[int]:
-        """Return the legal actions, ascending; empty when the game is over."""
+        """Return the legal actions in ascending order, none when the game is over."""
         return list_of(self._status & k.LEGAL)
 
     def play(self, action: int | str) -> None:
@@ -267,7 +267,7 @@ class Game(Position):
         self._actions.append(action)
 
     def why_illegal(self, action: int | str) -> str:
-        """Return why an action is illegal now and which are legal; empty if it is legal.
+        """Return why an action is illegal and which ones are legal, or "" if it is legal.
 
         Raises:
             IllegalActionError: if `action` is neither a number nor a card's name.
@@ -308,7 +308,7 @@ class Game(Position):
 
     @property
     def actions(self) -> list[int]:
-        """All actions so far, including those of the exchange; -1 for a revoke."""
+        """All actions so far, the exchange included. A revoke is -1."""
         return list(self._actions)
 
     def start(self) -> Game:
@@ -340,7 +340,7 @@ class Game(Position):
         """Return each seat's net win in chips for this deal on its own, exactly.
 
         Before the end, the chips are as if the deal stopped now. A match may add a pool from
-        earlier deals; see ``match.last_net``.
+        earlier deals. See ``match.last_net``.
 
         Raises:
             HeartsError: if the rules settle in points.
@@ -469,8 +469,8 @@ class Game(Position):
         """Return the game of a hand history, its play checked.
 
         Raises:
-            NotationError: with the line, its fault and the fix; also unless the text has exactly
-                one game.
+            NotationError: with the line, its fault and the fix, or if there is not exactly one
+                game.
         """
         transcripts = parse(text)
         if len(transcripts) != 1:

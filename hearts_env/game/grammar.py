@@ -1,7 +1,7 @@
 """The grammar of hand histories.
 
 ``parse`` reads text into transcripts and ``format_transcript`` writes one. The cards and numbers of
-a `Transcript` are well formed, but its play is not checked; ``game.play_transcript`` does that.
+a `Transcript` are well formed, but its play is not checked. ``game.play_transcript`` does that.
 
 A hand history is a header of bracketed fields, then a line for each hand that is passed, each trick
 and each other event (docs/notation.md)::
@@ -54,9 +54,9 @@ class Entry(NamedTuple):
     Attributes:
         kind: ``trick``, ``pass``, ``moon`` or ``revoke``.
         seat: the seat that leads, passes, chooses or revokes.
-        cards: the cards played or passed; for ``moon`` the choice, ``off`` or ``others``.
-        trick: the number of the trick, from 1; 0 on other lines.
-        line: the line number in the text, from 1; 0 if the entry comes from a game.
+        cards: the cards played or passed, or for ``moon`` the choice: ``off`` or ``others``.
+        trick: the number of the trick, from 1 (0 on other lines).
+        line: the line number in the text, from 1 (0 if the entry comes from a game).
         text: the line itself, for messages.
     """
 
@@ -165,7 +165,7 @@ def _entry_line(entry: Entry) -> str:
 
 # ---- reading ------------------------------------------------------------------------------------
 def parse(text: str) -> list[Transcript]:
-    """Return all deals of a text in order; byte order marks are ignored.
+    """Return all deals of a text in order. Byte order marks are ignored.
 
     Raises:
         NotationError: with the line, its fault and the fix.

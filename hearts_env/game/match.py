@@ -94,7 +94,7 @@ class Standing:
         return self._last_net.copy()
 
     def _add(self, scores: Sequence[int], points: Sequence[int]) -> None:
-        """Add the result of a deal; see ``Scoreboard.add``."""
+        """Add the result of a deal. See ``Scoreboard.add``."""
         before = self._totals
         self.num_deals += 1
         if self.in_chips:
@@ -131,7 +131,7 @@ class Standing:
 
     @property
     def winner(self) -> int | None:
-        """The seat that has won; None before the end and if first place is shared."""
+        """The seat that has won, or None before the end and if first place is shared."""
         leaders = self.leaders
         return leaders[0] if self.is_over and len(leaders) == 1 else None
 
@@ -196,7 +196,7 @@ class Scoreboard(Standing):
 
         Args:
             scores: each seat's score, used if the rules settle in points.
-            points: each seat's points to settle, used if the rules settle in chips; see
+            points: each seat's points to settle, used if the rules settle in chips. See
                 ``chips.points_settled``.
         """
         self._add(scores, points)
@@ -231,9 +231,9 @@ class Match(Standing):
         num_deals: the number of finished deals.
         is_over: True once the match is decided or ``rules.max_deals`` deals were played.
         seed: the seed of the match, which determines the seeds of its deals.
-        game: the current deal; ``play`` starts the next one automatically.
+        game: the current deal. ``play`` starts the next one automatically.
         last_game: the last finished deal, or None.
-        first_dealer: the dealer of the first deal; the deal then moves one seat to the left.
+        first_dealer: the dealer of the first deal. The deal then moves one seat to the left.
     """
 
     def __init__(
@@ -333,7 +333,7 @@ class Match(Standing):
             self._finish_deal()
 
     def revoke(self) -> None:
-        """End the deal at the expense of the player to act; see ``Game.revoke``.
+        """End the deal at the expense of the player to act. See ``Game.revoke``.
 
         Raises:
             IllegalActionError: if the match is over.

@@ -1,4 +1,4 @@
-"""The perfect-information array of a game, for centralised critics; seats are absolute.
+"""The perfect-information array of a game, for centralised critics. Seats are absolute.
 
 Only this array shows hidden cards to a learner. It omits the order of play within finished tricks,
 which no longer matters.
@@ -34,7 +34,7 @@ class _Bits(NamedTuple):
     meaning: str
     field: int
     is_one_hot: bool = True
-    """True if the field is a number, shown one-hot (-1: all zeros); False if it is a bit mask."""
+    """True if the field is a number, shown one-hot (-1: all zeros), False if a bit mask."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,7 +112,7 @@ def _places(rules: Rules) -> tuple[k.Vector, k.Vector, k.Vector, k.Vector]:
 def encode_state(
     game: Game, totals: Sequence[int | Fraction] | None = None, pool: int | Fraction = 0
 ) -> FloatArray:
-    """Return a new state array, ``(size,) float32``; see ``state_blocks``.
+    """Return a new state array, ``(size,) float32``. See ``state_blocks``.
 
     Args:
         game: the deal.

@@ -1,5 +1,5 @@
-"""The rules of a game: the fields of ``Rules``, its presets, and the explanation in words.
+"""The rules of a game: the fields of ``Rules``, the presets, and the explanation in words.
 
-``rules`` has the fields, their meaning and every check; ``values`` reads and writes values;
-``presets`` lists the games of the rule book; ``explain`` words them. ``kernel`` decides the play.
+``rules`` has the fields, their meaning and every check. ``values`` reads values. ``presets`` lists
+the games of the rule book, and ``explain`` puts them into words. ``kernel`` decides the play.
 """

@@ -50,7 +50,7 @@ def _value(default: Any, doc: str, **metadata: Any) -> Any:
 
 
 def _one_of(choices: tuple[Any, ...], doc: str, **meanings: str) -> Any:
-    """Return a field with one of a few values; the first is the default."""
+    """Return a field with one of a few values. The first is the default."""
     return _value(choices[0], doc, choices=choices, meanings=meanings)
 
 
@@ -238,10 +238,10 @@ class Rules:
                 "take 'simple' or 'howell', or 3 players or more"
             )
 
-    # -- what follows from the fields -------------------------------------------------------------
+    # -- derived from the fields ------------------------------------------------------------------
     @functools.cached_property
     def deck(self) -> tuple[str, ...]:
-        """All cards in use, in deck order; action i is ``deck[i]``."""
+        """All cards in use, in deck order. Action i is ``deck[i]``."""
         return tuple(card for card in ALL_CARDS if card not in self.removed)
 
     @functools.cached_property
@@ -306,7 +306,7 @@ class Rules:
         """An upper bound on the size of a margin (the others' mean score minus one's own).
 
         ``reward="margin"`` divides by it, so rewards lie in [-1, 1]. It holds for all deals,
-        including one that a revoke ends; the comments here derive it.
+        including one that a revoke ends. The comments here derive it.
         """
         points = sorted(self.card_points.get(card, 0) for card in self.deck)
         # The most cards that can be taken, and the most that can be dead.
@@ -401,7 +401,7 @@ class Rules:
         state[: kernel.SEATS] = kernel.EMPTY[: kernel.SEATS]
         return np.frombuffer(state.tobytes(), np.int64)  # as in `vector`
 
-    # -- making others ----------------------------------------------------------------------------
+    # -- construction -----------------------------------------------------------------------------
     @classmethod
     def preset(cls, name: str, players: int | None = None) -> Rules:
         """Return a game of the rule book.
@@ -427,7 +427,7 @@ class Rules:
 
     @classmethod
     def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
-        """Return `rules`, or the rules that a text describes; every `rules` argument uses this.
+        """Return `rules`, or the rules that a text describes. Every `rules` argument uses this.
 
         Raises:
             RulesError: if `rules` is neither, or not for this number of players.

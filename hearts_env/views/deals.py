@@ -35,7 +35,7 @@ def most_cards(rules: Rules) -> int:
 
 
 def all_deals(rules: Rules | str) -> Iterator[Deal]:
-    """Yield every deal; each has the probability ``1 / num_deals(rules)``.
+    """Yield every deal. Each has the probability ``1 / num_deals(rules)``.
 
     Deals come in lexicographic order: by seat 0's hand in deck order, then seat 1's, and so on.
     ``Game(rules, deal[:-1])`` plays one.
@@ -75,7 +75,7 @@ def table_of(rules: Rules, deal_number: int, dealer: int) -> tuple[int, int]:
 def deal_masks(
     rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
 ) -> list[int]:
-    """Return the card masks of all hands and, last, the kitty; raise unless they are a deal."""
+    """Return the card masks of all hands and, last, the kitty. Raise unless they are a deal."""
     given = list_piles(hands)
     if len(given) != rules.players:
         raise DealError(
@@ -102,7 +102,7 @@ def list_piles(piles: Sequence[Iterable[str]]) -> list[Iterable[str]]:
 
 
 def pile_masks(rules: Rules, piles: Mapping[str, Iterable[str] | None]) -> list[int]:
-    """Return the card masks of named piles of one deck; None stands for all cards left."""
+    """Return the card masks of named piles of one deck. None stands for all cards left."""
     owner: dict[str, str] = {}
     masks = []
     for name, cards in piles.items():

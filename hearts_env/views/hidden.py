@@ -107,7 +107,7 @@ def next_combination(chosen: Vector, size: int, n: int) -> bool:
 def worlds_of_two(r: Vector, v: Vector, player: int, out: Vector, scratch: Vector) -> int:
     """Write the opponent's possible hands into `out` and return their number (two players).
 
-    The hands come in lexicographic order of the cards. Only ``len(out)`` are written; if there are
+    The hands come in lexicographic order of the cards. Only ``len(out)`` are written. If there are
     more, the result is ``len(out) + 1``. `scratch` has 3 * (MAX_PLAYERS + 1) + 2 * 64 elements.
     """
     m = k.MAX_PLAYERS + 1

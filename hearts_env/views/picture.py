@@ -1,4 +1,4 @@
-"""Pictures of games. This is the only place that decides what a viewer sees."""
+"""Pictures of games: the only place that decides which cards a viewer sees."""
 
 from __future__ import annotations
 

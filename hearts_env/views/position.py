@@ -95,12 +95,12 @@ class Position:
 
     @property
     def leader(self) -> int | None:
-        """The seat that led the unfinished trick or is to lead; None outside play."""
+        """The seat that led the unfinished trick or is to lead, or None outside play."""
         return self._seat(k.LEADER)
 
     @property
     def winner(self) -> int | None:
-        """The seat that takes the unfinished trick as it stands; None before its first card."""
+        """The seat that takes the unfinished trick as it stands, or None before its first card."""
         return self._seat(k.WINNER)
 
     @property

@@ -32,7 +32,7 @@ class PlayerView(Position):
 
     Attributes:
         rules: the rules.
-        player: the seat of the observing player; ``current_player`` is the seat to act.
+        player: the seat of the observing player. ``current_player`` is the seat to act.
         vector: the state with everything hidden emptied, ``(rules.state_size,) int64``.
     """
 
@@ -61,18 +61,18 @@ class PlayerView(Position):
 
     @property
     def legal_mask(self) -> int:
-        """This player's legal actions as a bit mask; 0 when another is to act."""
+        """This player's legal actions as a bit mask, or 0 if another is to act."""
         if self.vector[k.PLAYER] != self.player:
             return 0
         return int(k.legal_mask(self.rules.vector, self.vector))
 
     def legal_actions(self) -> list[int]:
-        """Return this player's legal actions, ascending; empty when another is to act."""
+        """Return this player's legal actions in ascending order, none if another is to act."""
         return list_of(self.legal_mask)
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """The cards whose place the player has not seen."""
+        """The cards that the player has not seen."""
         return self._cards(unseen_mask(self.rules.vector, self.vector, self.player))
 
     def to_text(self) -> str:

@@ -1,4 +1,4 @@
-"""Worlds: the possible owners of the cards that a player has not seen; exact counts and draws."""
+"""Exact counts, lists and draws of worlds: the possible owners of the cards not seen."""
 
 from __future__ import annotations
 
