@@ -376,8 +376,8 @@ class BatchGame:
                 start = None
             if start is None or not np.array_equal(start[hands], dealt[game, hands]):
                 raise HeartsError(
-                    f"state.states: play of the deal of its seed does not lead to that of game "
-                    f"{game}; give the whole state of a batch"
+                    f"state.states: the state of game {game} does not follow from its seed; "
+                    "give the whole state of a batch"
                 )
         for name, array in own.items():
             array[:] = given[name]
@@ -401,7 +401,7 @@ class BatchGame:
             return self._all
         rows = whole_numbers(games)
         if rows is None or rows.ndim != 1:
-            raise HeartsError("games: not whole numbers in one dimension; give an array of them")
+            raise HeartsError("games: not a one-dimensional array of whole numbers; give one")
         if rows.size and not (rows.min() >= 0 and rows.max() < self.num_games):
             raise HeartsError(f"games: some are out of range; give 0 to {self.num_games - 1}")
         if once and len(rows) > 1:
@@ -414,7 +414,7 @@ class BatchGame:
     def _check_seats(self, players: Array, size: int) -> k.Vector:
         seats = whole_numbers(players)
         if seats is None or seats.shape != (size,):
-            raise HeartsError(f"players: not a seat for each game; give {size} whole numbers")
+            raise HeartsError(f"players: not one seat per game; give {size} whole numbers")
         if seats.size and not (seats.min() >= 0 and seats.max() < self.rules.players):
             raise HeartsError(f"players: some are out of range; give 0 to {self.rules.players - 1}")
         return seats

@@ -231,7 +231,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         game = table.game  # raises before a reset
         if not isinstance(actions, Mapping):
             raise HeartsError(
-                f"actions: {quoted(actions)} is not a dictionary; give one of agents' actions",
+                f"actions: {quoted(actions)} is not a dictionary; give {{agent: action}}",
                 value=actions,
             )
         for agent in actions:
@@ -240,14 +240,14 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
                 raise HeartsError(f"actions: {quoted(agent)} is not an agent; {near}", value=agent)
         agent = table.agent_selection
         if self.agents and agent not in actions:
-            raise IllegalActionError(f"actions: none for {agent}, whose turn it is; add it")
+            raise IllegalActionError(f"actions: none for {agent}, which is to act; add it")
         action = actions.get(agent)
         if not self.has_noop or not self.agents or whole(only(action)) != self._n:
             return action
         if table.illegal_action == "raise":
             raise IllegalActionError(
-                f"action: {self._n} is for those who wait, and it is the turn of {agent}; give an "
-                "action of its mask"
+                f"action: {self._n} is for agents that wait, and {agent} is to act; give an action "
+                "of its mask"
             )
         legal = game.legal_mask
         return next(illegal for illegal in range(self._n) if not legal >> illegal & 1)

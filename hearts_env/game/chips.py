@@ -110,8 +110,8 @@ def check_in_chips(rules: Rules, field: str = "chips") -> None:
     """Raise if the rules settle in points."""
     if rules.settlement == "points":
         raise HeartsError(
-            f"{field}: {rules.name!r} settles in points; take rules with a settlement in chips, "
-            "such as 'hoyle'"
+            f"{field}: {rules.name!r} settles in points; give rules that settle in chips, such as "
+            "'hoyle'"
         )
 
 

@@ -187,7 +187,7 @@ class Game(Position):
             return cls.from_state(view.rules, state)
         except DealError:
             raise DealError(
-                "world: with these cards play could not have gone as the view shows; take one of "
+                "world: play with these cards does not lead to this view; take one of "
                 "view.worlds() or view.sample_worlds(n, seed)"
             ) from None
 

@@ -223,7 +223,7 @@ class Rules:
         points = [self.card_points.get(card, 0) for card in deck]
         if not any(points):
             raise RulesError(
-                "card_points: no card of the deck is worth points, so nobody can win; "
+                "card_points: no card of the deck is worth points, so no one can win; "
                 'give some, like {"QS": 13}'
             )
         if self.settlement != "points" and min(points) < 0:
@@ -420,7 +420,7 @@ class Rules:
         number = preset.usual if players is None else whole(players)
         if number is None or number not in preset.players:
             raise RulesError(
-                f"players: {name} is not played by {quoted(players)}; give {preset.span}",
+                f"players: {name} is not for {quoted(players)} players; give {preset.span}",
                 value=players,
             )
         return _preset(name, number)

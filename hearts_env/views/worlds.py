@@ -181,7 +181,7 @@ class Worlds:
     def sampler(self, rng: random.Random) -> Callable[[], tuple[int, ...]]:
         """Return a function that draws a world: masks of every seat and, last, the dead cards."""
         if self.count == 0:
-            raise HeartsError("worlds: no world agrees with this view; it cannot have arisen")
+            raise HeartsError("worlds: no world agrees with this view; give a view of a real game")
         weights = [_count_ways(_kinds(self.unseen, family), self.sizes) for family in self.families]
 
         def draw() -> tuple[int, ...]:
