@@ -34,6 +34,7 @@ BYTE_ORDER_MARK = "\ufeff"
 """A mark that some editors write at the start of a text."""
 
 _ORDER = {card: place for place, card in enumerate(ALL_CARDS)}
+# Letters for suit signs. U+FE0E and U+FE0F, which phones add to suit signs, are dropped.
 _LETTERS = str.maketrans("♣♦♠♥", SUITS, "\ufe0e\ufe0f" + BYTE_ORDER_MARK)
 
 
@@ -47,22 +48,15 @@ def rank_of(card: str) -> int:
     return RANKS.index(card[0])
 
 
-def card_letters(text: str) -> str:
-    """Return `text` in upper case, with T for 10 and letters for suit signs.
-
-    Invisible marks are dropped: U+FE0E and U+FE0F, which phones add to suit signs, and byte order
-    marks.
-    """
-    return text.translate(_LETTERS).strip().upper().replace("10", "T")
-
-
 def parse_card(text: object) -> str:
     """Return a card's name from any spelling, such as ``qs``, ``10h`` or ``Q♠``.
 
     Raises:
         NotationError: if `text` is not a card.
     """
-    name = card_letters(text) if isinstance(text, str) else ""
+    name = ""
+    if isinstance(text, str):
+        name = text.translate(_LETTERS).strip().upper().replace("10", "T")
     if name not in _ORDER:
         raise NotationError(
             f"card: {quoted(text)} is not a card; write rank (2..9 T J Q K A) then suit (C D S H), "

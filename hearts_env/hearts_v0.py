@@ -319,13 +319,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._infos[self.agent_selection]["action_mask"] = self._mask
         return self._infos
 
-    def info_of(self, agent: str) -> dict[str, Any]:
-        """Return a copy of the info of an agent in the episode."""
-        info = self._infos[agent].copy()
-        if self.observation_format.mask_in_info and agent == self.agent_selection:
-            info["action_mask"] = self._mask
-        return info
-
     def last(
         self,
         observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
@@ -348,7 +341,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation, self._next_observation = self._next_observation, None
             if observation is None:
                 observation = self.observe(agent)
-        info = self._infos[agent].copy()  # `info_of`, without the cost of a call
+        info = self._infos[agent].copy()
         if self.observation_format.mask_in_info:
             info["action_mask"] = self._mask
         terminated, truncated = self.terminations[agent], self.truncations[agent]

@@ -46,15 +46,8 @@ def pack(
 ) -> int:
     """Write the facts of ``observation_blocks`` that `player` may know, and return their size.
 
-    Args:
-        r: the rules.
-        s: a state or a view's state.
-        player: the observing seat.
-        words: one bit per place, the first the lowest. ``stack_words`` are enough for all rules
-            (seven players fill 23).
-
-    Returns:
-        The number of bits.
+    `s` is a state or a view's state. `words` has one bit per place, the first the lowest.
+    ``stack_words`` are enough for all rules (seven players fill 23).
     """
     n, num_cards = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     exchange, kitty = r[k.R_PASS_COUNT] > 0, r[k.R_KITTY_TO] != k.KITTY_NOBODY

@@ -267,7 +267,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     def _infos(self, acting: str) -> Infos:
         """Return the infos of all agents, new dictionaries."""
         table = self.aec_env
-        infos: Infos = {agent: table.info_of(agent) for agent in table.agents}
+        infos: Infos = {agent: info.copy() for agent, info in table.infos.items()}
         seat = seat_number(table.possible_agents.index(acting) if acting else None)
         for agent, info in infos.items():
             info["active_agent"] = seat

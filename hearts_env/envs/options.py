@@ -20,12 +20,7 @@ def begin(
 ) -> tuple[Match | None, Game]:
     """Return the match (None in deal episodes) and the deal with which an episode begins.
 
-    Args:
-        rules: the rules of the environment.
-        seed: the seed of the episode.
-        options: the `options` of ``reset``, not yet checked.
-        is_match: True if the episode is a match.
-        max_deals: the environment's limit on the deals of a match.
+    `options` are those of ``reset``, not yet checked.
 
     Raises:
         HeartsError: if an option or the deal is invalid.

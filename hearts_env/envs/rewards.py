@@ -74,18 +74,8 @@ def pay_seats(
 ) -> bool:
     """Write each seat's unpaid reward over `out`, and update `paid`, in place.
 
-    At the end of a deal `paid` becomes 0 for the next one.
-
-    Args:
-        r: the rules.
-        s: the state.
-        kind: ``Rewarder.number``.
-        paid: the earnings that each seat was paid in this deal, ``(players,) int64``.
-        scale: ``Rewarder.scale``.
-        out: the rewards, ``(players,) float64``.
-
-    Returns:
-        True if a reward is not 0 or the deal is over.
+    Return True if a reward is not 0 or the deal is over. The end of a deal sets `paid` to 0. The
+    arguments are as in ``pay_rows``, with one element per seat.
     """
     is_over = is_due = s[k.PHASE] == k.OVER
     for p in range(len(paid)):
@@ -155,7 +145,6 @@ class Rewarder:
     Attributes:
         rules: the rules.
         kind: one of `REWARDS`.
-        episode: ``deal`` or ``match``.
         number: the kind for compiled code: its place in `REWARDS`, or `LATER` for ``win`` and
             ``chips`` in a match, which ``step`` does not pay.
         scale: the divisor that turns ``earned`` into a reward.
@@ -180,7 +169,6 @@ class Rewarder:
         self.kind = kind
         waits = kind in ("win", "chips") and episode == "match"
         self.number = LATER if waits else REWARDS.index(kind)
-        self.episode = episode
         self._due = _is_due(self.number, is_over=False), _is_due(self.number, is_over=True)
         self.pays_tricks = self._due[False]
         self._paid, self._out = np.zeros(rules.players, np.int64), np.zeros(rules.players)
