@@ -285,7 +285,7 @@ class BatchGame:
         words = loops.StepOrder(
             **tables,
             rules=self.rules.vector.ctypes.data,
-            rows=self._all.ctypes.data,
+            games=self._all.ctypes.data,
             num_rules=len(self.rules.vector),
             num_games=self.num_games,
             state_size=self.rules.state_size,

@@ -37,11 +37,11 @@ def _write_mask(mask: int, masks: NDArray[np.int8], start: int, width: int) -> N
 
 
 @jit
-def write_masks(legal: k.Vector, rows: k.Vector, masks: NDArray[np.int8]) -> None:
-    """Write the masks of the games `rows` over `masks`, one after another, in place."""
-    width = len(masks) // len(rows) if len(rows) else 0
-    for i in range(len(rows)):
-        _write_mask(legal[rows[i]], masks, i * width, width)
+def write_masks(legal: k.Vector, games: k.Vector, masks: NDArray[np.int8]) -> None:
+    """Write the masks of `games` over `masks`, one after another, in place."""
+    width = len(masks) // len(games) if len(games) else 0
+    for i in range(len(games)):
+        _write_mask(legal[games[i]], masks, i * width, width)
 
 
 @jit
@@ -52,10 +52,10 @@ def seed_random(random: NDArray[np.uint64], seed: int) -> None:
 
 
 @jit
-def choose(legal: k.Vector, rows: k.Vector, random: NDArray[np.uint64], actions: k.Vector) -> None:
-    """Write a random legal action for each of the games `rows` that is not over, in place."""
-    for i in range(len(rows)):
-        g = rows[i]
+def choose(legal: k.Vector, games: k.Vector, random: NDArray[np.uint64], actions: k.Vector) -> None:
+    """Write a random legal action for each of `games` that is not over, in place."""
+    for i in range(len(games)):
+        g = games[i]
         if legal[g]:
             actions[i] = k.random_card(random[g : g + 1], legal[g])
 
@@ -68,23 +68,25 @@ def shown_seat(s: k.Vector) -> int:
 
 @jit
 def write_views(
-    r: k.Vector, states: k.Vector, rows: k.Vector, vectors: k.Vector, players: k.Vector
+    r: k.Vector, states: k.Vector, games: k.Vector, vectors: k.Vector, players: k.Vector
 ) -> None:
-    """Write the player to act in each of the games `rows`, and that player's view, in place."""
-    for i in range(len(rows)):
-        s = states[rows[i]]
+    """Write the player to act in each of `games`, and that player's view, in place."""
+    for i in range(len(games)):
+        s = states[games[i]]
         players[i] = shown_seat(s)
         k.write_view(r, s, players[i], vectors[i])
 
 
 @jit
-def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]) -> int:
-    """Mark the rows with an illegal action, any int64, and return their number."""
+def find_illegal(
+    legal: k.Vector, games: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]
+) -> int:
+    """Mark illegal actions, which may be any int64, in `bad`, and return their number."""
     count = 0
-    for i in range(len(rows)):
+    for i in range(len(games)):
         action = actions[i]
         inside = 0 <= action < k.MAX_ACTIONS
-        bad[i] = not inside or not legal[rows[i]] >> action & 1
+        bad[i] = not inside or not legal[games[i]] >> action & 1
         count += bad[i]
     return count
 
@@ -97,17 +99,17 @@ def _next_seed(g: int, deals: k.Vector, seed: int) -> np.int64:
 
 
 @jit
-def next_seeds(rows: k.Vector, seeds: k.Vector, deals: k.Vector, seed: int) -> None:
-    """Write the seed of the next deal of each of the games `rows`, in place."""
-    for i in range(len(rows)):
-        seeds[rows[i]] = _next_seed(rows[i], deals, seed)
+def next_seeds(games: k.Vector, seeds: k.Vector, deals: k.Vector, seed: int) -> None:
+    """Write the seed of the next deal of each of `games`, in place."""
+    for i in range(len(games)):
+        seeds[games[i]] = _next_seed(games[i], deals, seed)
 
 
 @jit
-def deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector, legal: k.Vector) -> None:
-    """Deal each of the games `rows` by its seed, in place."""
-    for i in range(len(rows)):
-        g = rows[i]
+def deal(r: k.Vector, states: k.Vector, games: k.Vector, seeds: k.Vector, legal: k.Vector) -> None:
+    """Deal each of `games` by its seed, in place."""
+    for i in range(len(games)):
+        g = games[i]
         k.deal(r, states[g], seeds[g], -1, -1)
         legal[g] = k.legal_mask(r, states[g])
 
@@ -145,28 +147,28 @@ def _play_one(r: k.Vector, tables: Tables, g: int, action: int, seed: int, autod
 
 @jit
 def play(
-    r: k.Vector, tables: Tables, rows: k.Vector, actions: k.Vector, seed: int, autodeal: int
+    r: k.Vector, tables: Tables, games: k.Vector, actions: k.Vector, seed: int, autodeal: int
 ) -> None:
-    """Play an action in each of the games `rows`. Deal again those that end, in place."""
-    for i in range(len(rows)):
-        _play_one(r, tables, rows[i], actions[i], seed, autodeal)
+    """Play an action in each of `games`. Deal again those that end, in place."""
+    for i in range(len(games)):
+        _play_one(r, tables, games[i], actions[i], seed, autodeal)
 
 
 @inlined
 def step(
     r: k.Vector,
     tables: Tables,
-    rows: k.Vector,
+    games: k.Vector,
     actions: k.Vector,
     seed: int,
     autodeal: int,
     observations: NDArray[np.int8],
     masks: NDArray[np.int8],
 ) -> None:
-    """Play each of the games `rows` as ``play``, and write its observation and mask, in place."""
-    width = len(masks) // len(rows) if len(rows) else 0
-    for i in range(len(rows)):
-        g = rows[i]
+    """Play each of `games` as ``play``, and write its observation and mask, in place."""
+    width = len(masks) // len(games) if len(games) else 0
+    for i in range(len(games)):
+        g = games[i]
         tables.done[g] = False
         _play_one(r, tables, g, actions[i], seed, autodeal)
         s = tables.states[g]
@@ -185,7 +187,7 @@ class StepOrder(NamedTuple):
     scores: int
     seeds: int
     deals: int
-    rows: int
+    games: int
     num_rules: int
     num_games: int
     state_size: int
@@ -243,11 +245,11 @@ def _step_some(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
         int64_at(words[W.seeds], (n,)),
         int64_at(words[W.deals], (n,)),
     )
-    rows = int64_at(words[W.rows], (n,))[first:last]
+    games = int64_at(words[W.games], (n,))[first:last]
     actions = int64_at(words[W.actions], (n,))[first:last]
     masks = int8_at(words[W.masks], (n * width,))[first * width : last * width]
     shown = int8_at(words[W.observations], (n, words[W.length]))[first:last]
-    step(r, tables, rows, actions, words[W.seed], words[W.autodeal], shown, masks)
+    step(r, tables, games, actions, words[W.seed], words[W.autodeal], shown, masks)
     return 0
 
 
@@ -278,14 +280,14 @@ def frozen_step(rules: Rules) -> Any:
 def revoke(
     r: k.Vector,
     states: k.Vector,
-    rows: k.Vector,
+    games: k.Vector,
     legal: k.Vector,
     done: NDArray[np.bool_],
     scores: k.Vector,
 ) -> None:
-    """End each of the games `rows` that is not over, as ``kernel.revoke``, in place."""
-    for i in range(len(rows)):
-        g = rows[i]
+    """End each of `games` that is not over, as ``kernel.revoke``, in place."""
+    for i in range(len(games)):
+        g = games[i]
         s = states[g]
         if s[k.PHASE] == k.OVER:
             continue
