@@ -151,10 +151,9 @@ _write_mask = DirectCall(k.write_mask)
 class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     """One deal, or one match, of Hearts with PettingZoo's AEC API.
 
-    It does the work of PettingZoo's wrappers itself, many times faster: it rejects actions outside
-    the action space and ends the episode at an illegal action.
-
-    Returned arrays are never written to again.
+    It does the work of PettingZoo's wrappers itself, many times faster. It rejects actions outside
+    the action space and ends the episode at an illegal action. It never writes to an array that it
+    has returned.
 
     Attributes:
         rules: the rules.
@@ -348,7 +347,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return observation, self._cumulative_rewards[agent], terminated, truncated, info
 
     def state(self) -> FloatArray:
-        """Return the perfect-information array of ``state_space``. See ``state_blocks``."""
+        """Return the perfect-information array; ``game.state.state_blocks`` lists its parts."""
         pool = 0 if self.match is None else self.match.pool
         return encode_state(self.game, self._totals, pool)
 
@@ -358,8 +357,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
         Args:
             seed: the seed of the episode, which plays ``Game.deal(rules, seed)`` or
-                ``Match(rules, seed)``. If None, the next of the stream of seeds that the last given
-                seed determines.
+                ``Match(rules, seed)``. If None, the next seed of the stream that the last given
+                seed began, or a random one if there was none.
             options: ``deal`` (``{"hands": ..., "kitty": ...}``, a hand history or a `Game`),
                 ``deal_number`` and ``dealer``; or ``game``, a `Game` of the same rules, which the
                 episode continues from any point. The game itself is not changed.

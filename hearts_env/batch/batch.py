@@ -332,7 +332,7 @@ class BatchGame:
         )
 
     def revoke(self, *, games: Array) -> None:
-        """End these games as ``Game.revoke`` does: the player to act in each pays.
+        """End these games as ``Game.revoke`` does.
 
         Finished games do not change. No new deal follows, even with `autodeal`.
         """

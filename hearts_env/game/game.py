@@ -49,8 +49,8 @@ _step, _deal, _status = DirectCall(k.step), DirectCall(k.deal), DirectCall(k.sta
 class Game(Position):
     """One deal with all cards open.
 
-    Cards are strings like ``"QS"``, always in deck order. Actions are ints: action i is
-    ``rules.deck[i]``.
+    Cards are strings like ``"QS"``. Sets of cards are tuples in deck order. Actions are ints:
+    action i is ``rules.deck[i]``.
 
     Attributes:
         rules: the rules.
@@ -284,7 +284,9 @@ class Game(Position):
         return f"action: {wrong}; legal now: {', '.join(f'{a} ({name(a)})' for a in legal)}"
 
     def revoke(self) -> None:
-        """End the deal as after an illegal action at a card table: the player to act pays.
+        """End the deal as after an illegal action at a card table.
+
+        The player to act is charged all penalty points in play, the others none.
 
         Raises:
             IllegalActionError: if the game is over.

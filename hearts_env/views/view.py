@@ -28,7 +28,7 @@ World = tuple[tuple[str, ...], ...]
 
 
 class PlayerView(Position):
-    """Everything that one player may know of a game. Every agent receives this.
+    """Everything that one player may know of a game. Agents receive only this.
 
     Attributes:
         rules: the rules.
