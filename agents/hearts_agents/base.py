@@ -130,6 +130,12 @@ def check_turn(view: PlayerView) -> None:
         )
 
 
+def check_has_card(view: PlayerView) -> None:
+    """Raise unless the player of `view` has a card to play."""
+    if view.phase != "play" or not view.legal_mask:
+        raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
+
+
 def check_views(views: BatchView) -> None:
     """Raise unless `views` is a ``BatchView``."""
     check_is("views", views, BatchView, "give batch.views(), or BatchView.of(list of views)")

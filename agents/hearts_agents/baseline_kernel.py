@@ -1,9 +1,8 @@
 """The baselines, compiled: what easy, standard, standard_trump, pro and pro_trump play.
 
-docs/agents.md, "The baselines", defines them. The functions
-read views (states in which everything hidden is empty) or states; of a state they use nothing
-that the player to act may not know. They own no memory: the caller passes a ``PlayoutMemory``.
-Legality, play and scoring are the kernel's.
+docs/agents.md, "The baselines", defines them. The functions read views (states without hidden
+cards) or states. Of a state they use nothing that the acting player may not know. They own no
+memory: the caller passes a ``PlayoutMemory``. Legality, play and scoring are the kernel's.
 """
 
 from __future__ import annotations
@@ -21,34 +20,34 @@ from hearts_env.views.hidden import unseen_mask, worlds_of_two
 EASY, STANDARD, STANDARD_TRUMP, PRO, PRO_TRUMP = range(5)
 
 MAX_COMBINATIONS = 20_000
-"""Up to this many possible hands of the other player are tried one by one."""
+"""The most possible hands of the opponent that are tried one by one."""
 
 SCRATCH_SIZE = 3 * (k.MAX_PLAYERS + 1) + 2 * 64
-"""Length of the scratch memory that ``worlds_of_two`` needs."""
+"""The length of the scratch memory of ``worlds_of_two``."""
 
 
 class PlayoutMemory(NamedTuple):
-    """The working memory of the search players; written before it is read in each decision.
+    """The working memory of the search players. Each decision writes it before reading it.
 
-    Made by ``make_memory``. Compiled functions take it as one argument.
+    ``make_memory`` makes it. Compiled functions take it as one argument.
     """
 
     worlds: Ints
-    """``(worlds, MAX_PLAYERS + 1)``: in each row the hands of all seats, then the dead cards."""
+    """``(worlds, MAX_PLAYERS + 1)``: the hands of all seats, then the dead cards."""
     hands: Ints
-    """``(worlds,)``: the other player's possible hands, of two players."""
+    """``(worlds,)``: the opponent's possible hands, with two players."""
     scratch: Ints
     """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
     base: k.Vector
     """``(MAX_STATE,)``: the state at the decision, with a world's hands."""
     state: k.Vector
-    """``(MAX_STATE,)``: the state that is played to the end."""
+    """``(MAX_STATE,)``: the state that a playout changes."""
     sums: Ints
-    """``(MAX_ACTIONS,)``: the sum of margins of each action over the worlds; the result."""
+    """``(MAX_ACTIONS,)``: the result: each action's sum of margins over the worlds."""
 
 
 def make_memory(worlds: int) -> PlayoutMemory:
-    """Memory for decisions over up to `worlds` worlds."""
+    """Return memory for decisions over up to `worlds` worlds."""
     return PlayoutMemory(
         worlds=np.zeros((worlds, k.MAX_PLAYERS + 1), np.int64),
         hands=np.zeros(worlds, np.int64),
@@ -62,7 +61,7 @@ def make_memory(worlds: int) -> PlayoutMemory:
 # ---- standard ------------------------------------------------------------------------------------
 @jit
 def lowest_value(r: k.Vector, mask: int) -> int:
-    """The lowest card of a non-empty set by value: rank, then clubs, diamonds, hearts, spades."""
+    """Return a set's lowest card by value: rank, then clubs, diamonds, hearts, spades."""
     best = 1 << 60
     card = -1
     for suit in range(4):
@@ -78,7 +77,7 @@ def lowest_value(r: k.Vector, mask: int) -> int:
 
 @jit
 def highest_value(r: k.Vector, mask: int) -> int:
-    """The highest card of a non-empty set by value: rank, then spades, hearts, diamonds, clubs."""
+    """Return a set's highest card by value: rank, then spades, hearts, diamonds, clubs."""
     best = -1
     card = -1
     for suit in range(4):
@@ -94,7 +93,7 @@ def highest_value(r: k.Vector, mask: int) -> int:
 
 @jit
 def taking_mask(r: k.Vector, s: k.Vector) -> int:
-    """The cards that would take the unfinished trick as it stands."""
+    """Return the cards that would take the unfinished trick."""
     best = s[k.WINNING_CARD]
     suit = r[k.R_SUIT_OF + best]
     mask = r[k.R_SUIT_MASK + suit] & (np.int64(-2) << best)
@@ -106,7 +105,7 @@ def taking_mask(r: k.Vector, s: k.Vector) -> int:
 
 @jit
 def standard_card(r: k.Vector, s: k.Vector, legal: int, aware: int) -> int:
-    """The card of `legal` that ``standard`` plays; `aware`: of ``standard_trump``."""
+    """Return the card of `legal` that ``standard`` plays or, if `aware`, ``standard_trump``."""
     if legal & (legal - 1) == 0:
         return lowest(legal)
     # Leading: the lowest card.
@@ -145,7 +144,7 @@ def standard_card(r: k.Vector, s: k.Vector, legal: int, aware: int) -> int:
 
 @jit
 def rule_action(r: k.Vector, s: k.Vector, aware: int) -> int:
-    """The action of ``standard`` (`aware`: ``standard_trump``) in every phase."""
+    """Return the action of ``standard`` or, if `aware`, ``standard_trump``, in any phase."""
     phase = s[k.PHASE]
     if phase == k.PLAY:
         return standard_card(r, s, k.legal_mask(r, s), aware)
@@ -156,7 +155,7 @@ def rule_action(r: k.Vector, s: k.Vector, aware: int) -> int:
 
 @inlined
 def plain_action(r: k.Vector, v: k.Vector, policy: int, rng: Numbers) -> int:
-    """The action of a baseline that does not search: EASY, STANDARD or STANDARD_TRUMP."""
+    """Return the action of a baseline without search: EASY, STANDARD or STANDARD_TRUMP."""
     if policy == EASY:
         return k.random_card(rng, k.legal_mask(r, v))
     return rule_action(r, v, policy == STANDARD_TRUMP)
@@ -164,7 +163,7 @@ def plain_action(r: k.Vector, v: k.Vector, policy: int, rng: Numbers) -> int:
 
 @jit
 def playout(r: k.Vector, s: k.Vector, aware: int) -> None:
-    """Play on to the end, everyone as ``standard`` or ``standard_trump``, in place."""
+    """Play to the end in place, all players as ``standard`` or, if `aware`, ``standard_trump``."""
     while s[k.PHASE] == k.PLAY:
         k.play_card(r, s, standard_card(r, s, k.legal_mask(r, s), aware))
     while s[k.PHASE] != k.OVER:
@@ -174,7 +173,7 @@ def playout(r: k.Vector, s: k.Vector, aware: int) -> None:
 # ---- pro -----------------------------------------------------------------------------------------
 @jit
 def combinations(n: int, size: int) -> int:
-    """The number of sets of `size` out of `n` cards, or any above MAX_COMBINATIONS."""
+    """Return the number of sets of `size` of `n` cards, or some number above MAX_COMBINATIONS."""
     count = 1
     for i in range(size):
         count = count * (n - i) // (i + 1)
@@ -187,9 +186,9 @@ def combinations(n: int, size: int) -> int:
 def enumerate_worlds(
     r: k.Vector, v: k.Vector, player: int, limit: int, memory: PlayoutMemory
 ) -> int:
-    """Write all worlds of a two-player view into ``memory.worlds``; returns their number.
+    """Write all worlds of a two-player view into ``memory.worlds``. Return their number.
 
-    -1: more than `limit`, or more than MAX_COMBINATIONS hands to try.
+    Returns -1 for more than `limit` worlds, or more than MAX_COMBINATIONS hands to try.
     """
     unseen = unseen_mask(r, v, player)
     other = 1 - player
@@ -212,10 +211,10 @@ def enumerate_worlds(
 def sum_margins(
     r: k.Vector, v: k.Vector, player: int, legal: int, n: int, policy: int, memory: PlayoutMemory
 ) -> None:
-    """Write into ``memory.sums`` the margin of each card of `legal`, summed over `n` worlds.
+    """Write each legal card's sum of margins over `n` worlds into ``memory.sums``.
 
-    Each card is played in each of the first `n` rows of ``memory.worlds``, and the deal played to
-    its end; the margin is ``kernel.margin_sum`` of `player`.
+    Each card is played in each of the first `n` rows of ``memory.worlds``, and the deal is played
+    to its end. The margin is ``kernel.margin_sum`` of `player`.
     """
     aware = policy == PRO_TRUMP
     worlds, sums = memory.worlds, memory.sums
@@ -240,7 +239,7 @@ def sum_margins(
 
 @jit
 def best_of(legal: int, sums: Ints) -> int:
-    """The lowest of the actions in `legal` with the greatest sum."""
+    """Return the legal action with the greatest sum, the lowest if several have it."""
     best = lowest(legal)
     rest = legal & (legal - 1)
     while rest:
@@ -255,7 +254,7 @@ def best_of(legal: int, sums: Ints) -> int:
 def pro_action(
     r: k.Vector, v: k.Vector, player: int, policy: int, limit: int, memory: PlayoutMemory
 ) -> int:
-    """The action of PRO or PRO_TRUMP, or -1: too many worlds or players."""
+    """Return the action of PRO or PRO_TRUMP, or -1 if there are too many worlds or players."""
     if v[k.PHASE] != k.PLAY:
         return rule_action(r, v, policy == PRO_TRUMP)
     legal = k.legal_mask(r, v)
@@ -280,7 +279,7 @@ def act_row(
     rng: Numbers,
     memory: PlayoutMemory,
 ) -> int:
-    """The action of the baseline number `policy`, or -1: too many worlds to take them all."""
+    """Return the action of baseline `policy`, or -1 if there are too many worlds or players."""
     if policy < PRO:
         return plain_action(r, v, policy, rng)
     return pro_action(r, v, player, policy, limit, memory)
@@ -297,7 +296,7 @@ def act_rows(
     memory: PlayoutMemory,
     out: Ints,
 ) -> int:
-    """Write the action for each row of `vectors` into `out`; returns how many are -1."""
+    """Write the action for each row of `vectors` into `out`. Return the number of -1."""
     undone = 0
     for i in range(len(vectors)):
         v = vectors[i]

@@ -21,6 +21,7 @@ from hearts_agents.base import (
     Probs,
     RandomState,
     WorldMargins,
+    check_has_card,
     check_turn,
     check_views,
 )
@@ -244,8 +245,7 @@ class Pro(Baseline):
         Raises:
             HeartsError: if the player of `view` has no card to play.
         """
-        if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
+        check_has_card(view)
         margins: list[Ints] = []
         worlds = Worlds(view)
         r, v, player, legal = view.rules.vector, view.vector, view.player, view.legal_mask

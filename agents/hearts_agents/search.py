@@ -1,9 +1,9 @@
-"""Players that search: perfect-information Monte Carlo over all hidden worlds, solved exactly.
+"""Search players: perfect-information Monte Carlo over all hidden worlds, solved exactly.
 
-``pimc`` computes in every possible world how much each of its cards would make if both hands were
-seen from here on (the double-dummy value), and plays the best on average (determinization;
-Ginsberg 2001 for bridge). With at most a few hundred worlds it takes all of them. ``pimc_belief``
-weights them by how a model of the other player would have played in each (Bayes' rule, see
+``pimc`` computes the double-dummy value of each of its cards in every possible world, as if both
+hands were seen, and plays the best on average (determinization; Ginsberg 2001 for bridge). By
+default it examines all worlds: at most 105 in the 28-card game. ``pimc_belief`` weights them
+by the likelihood of the opponent's play under an opponent model (Bayes' rule, see
 ``hearts_env.solve.beliefs``).
 """
 
@@ -21,6 +21,7 @@ from hearts_agents.base import (
     Agent,
     StochasticAgent,
     WorldMargins,
+    check_has_card,
     check_rules,
     check_turn,
     check_views,
@@ -53,16 +54,16 @@ if TYPE_CHECKING:
 
 _TIE = 1e-9
 MAX_HANDS = 1024
-"""The most hidden hands that ``mean_rows`` examines; 105 are possible in the 28-card game."""
+"""The most hidden hands that ``mean_rows`` examines. 105 are possible in the 28-card game."""
 
 
 class PimcMemory(NamedTuple):
-    """The working memory of ``mean_rows``; written before it is read in each decision."""
+    """The working memory of ``mean_rows``. Each decision writes it before reading it."""
 
     table: k.Vector
-    """The double-dummy solver's transposition table, see ``double_dummy.TranspositionTable``."""
+    """The double-dummy solver's table, see ``double_dummy.TranspositionTable``."""
     hands: k.Vector
-    """``(MAX_HANDS,)``: the other player's possible hands."""
+    """``(MAX_HANDS,)``: the opponent's possible hands."""
     scratch: k.Vector
     """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
     values: k.Vector
@@ -72,7 +73,7 @@ class PimcMemory(NamedTuple):
 
 
 def working_memory(table: k.Vector) -> PimcMemory:
-    """PimcMemory around the vector of a ``double_dummy.TranspositionTable``."""
+    """Return memory around the vector of a ``double_dummy.TranspositionTable``."""
     sizes = (MAX_HANDS, SCRATCH_SIZE, k.MAX_CARDS, k.MAX_CARDS)
     return PimcMemory(table, *(np.empty(size, np.int64) for size in sizes))
 
@@ -80,32 +81,31 @@ def working_memory(table: k.Vector) -> PimcMemory:
 class Pimc(StochasticAgent):
     """Plays the card that is best on average over all worlds, each solved double dummy.
 
-    Not thread-safe: each one works in memory of its own.
+    Not thread-safe, because each object has its own working memory.
     """
 
     name = "pimc"
     plays = "two-player games without an exchange"
 
     def __init__(self, seed: int | None = None, worlds: int | None = None) -> None:
-        """A player of two-player games.
+        """Make a player of two-player games.
 
         Args:
-            seed: of the random numbers, which only sampled worlds need.
-            worlds: at most this many worlds a decision, drawn without repetition; None: all.
+            seed: the seed of the random numbers, which only sampling uses.
+            worlds: the most worlds per decision, drawn without replacement. If None, all.
 
         Raises:
-            HeartsError: if an option has an unusable value; it is named.
+            HeartsError: if an option has an unusable value. The message names it.
         """
         super().__init__(seed_number(seed))
         self.worlds = None if worlds is None else check_number("worlds", worlds, 1, 1_000_000)
         self._table: TranspositionTable | None = None
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse games of other than two players, with an exchange, or with too many worlds.
+        """Raise unless `rules` have two players, no exchange, and not too many worlds.
 
         Raises:
-            HeartsError: if `rules` has another number of players, an exchange, or so large a kitty
-                that more than a million worlds are possible at the first card.
+            HeartsError: if not. More than a million worlds at the first card are too many.
         """
         check_two_players(rules, self.name)
         worlds = num_first_worlds(rules)
@@ -116,20 +116,23 @@ class Pimc(StochasticAgent):
             )
 
     def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
+        """Return the action that this player chooses in `view`."""
         check_turn(view)
         check_view(view)
         legal = view.legal_actions()
         if len(legal) == 1:
             return legal[0]
-        if view.phase == "moon":  # of two players the shooter is as far ahead either way
+        if view.phase == "moon":  # with two players, either choice gives the same margin
             return legal[-1]  # the others pay
         means = self._means(view)
         # The lowest of equally good cards.
         return legal[int((means >= means.max() - _TIE).argmax())]
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many games, (len(views),) int64; one compiled call for most."""
+        """Return the chosen action for each view, ``(len(views),) int64``.
+
+        One compiled call decides most of them.
+        """
         check_views(views)
         check_two_players(views.rules, self.name)
         actions, legal = np.full(len(views), -1, np.int64), views.legal_masks
@@ -137,7 +140,7 @@ class Pimc(StochasticAgent):
         actions[forced] = np.log2(legal[forced])  # exact: powers of two
         if self.worlds is None and type(self)._weighed is Pimc._weighed:
             rows = np.flatnonzero(legal & (legal - 1))
-            # All but the order of play counts.
+            # The order of play does not count.
             firsts, of = distinct(views.vectors[rows, : views.rules.vector[k.R_HISTORY]])
             some, memory = views.subset(rows[firsts]), working_memory(self._memory(views.rules))
             means = np.full((len(firsts), views.rules.num_actions), -np.inf)
@@ -150,26 +153,28 @@ class Pimc(StochasticAgent):
         return actions
 
     def margins(self, view: PlayerView) -> list[float]:
-        """The mean margin of each legal card of `view`, by which it chooses; ascending by action.
+        """Return the mean margin of each legal card of `view`, ascending by action.
 
         Raises:
             HeartsError: if the player of `view` has no card to play.
         """
-        _check_has_card(view)
+        check_has_card(view)
+        check_view(view)
         means: list[float] = self._means(view).tolist()
         return means
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
-        """The margin of each legal card in each world that it would examine, and their weights.
+        """Return the margin of each legal card in each examined world.
 
         Returns:
-            margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
+            Margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
             whether there are more worlds than these.
 
         Raises:
             HeartsError: if the player of `view` has no card to play.
         """
-        _check_has_card(view)
+        check_has_card(view)
+        check_view(view)
         hands, weights, is_sample = self._drawn(view)
         return self._values(view, hands).astype(np.float64), weights, is_sample
 
@@ -183,13 +188,13 @@ class Pimc(StochasticAgent):
         return means
 
     def _values(self, view: PlayerView, hands: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The double-dummy margin of each legal card in each world."""
+        """Return the double-dummy margin of each legal card in each world."""
         values = np.empty((len(hands), view.legal_mask.bit_count()), np.int64)
         world_values(view.rules.vector, view.vector, hands, self._memory(view.rules), values)
         return values
 
     def _drawn(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats, bool]:
-        """The hands to examine, their weights, and whether there are more."""
+        """Return the hands to examine, their weights, and whether there are more."""
         hands, weights = self._weighed(view)
         count = len(hands)
         if self.worlds is not None and len(hands) > self.worlds:
@@ -197,12 +202,12 @@ class Pimc(StochasticAgent):
             hands, weights = hands[some], weights[some]
         is_sample = len(hands) < count
         live = weights > 0
-        if not live.any():  # none of the worlds drawn explains the play
+        if not live.any():  # no sampled world explains the play
             return hands, np.ones(len(hands)), is_sample
         return hands[live], weights[live], is_sample
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
-        """The other player's possible hands and how likely they are."""
+        """Return the opponent's possible hands and their weights."""
         hands = hidden_hands(view)
         return hands, np.ones(len(hands))
 
@@ -212,14 +217,8 @@ class Pimc(StochasticAgent):
         return self._table.vector
 
 
-def _check_has_card(view: PlayerView) -> None:
-    if view.phase != "play" or not view.legal_mask:
-        raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
-    check_view(view)
-
-
 class PimcBelief(Pimc):
-    """``pimc`` with worlds weighted by how a model of the other player plays."""
+    """``pimc`` with worlds weighted by an opponent model."""
 
     name = "pimc_belief"
 
@@ -230,16 +229,16 @@ class PimcBelief(Pimc):
         model: str | Agent = "pro",
         epsilon: float = 0.1,
     ) -> None:
-        """A player of two-player games.
+        """Make a player of two-player games.
 
         Args:
-            seed: of the random numbers, which only sampled worlds need.
-            worlds: at most this many worlds a decision, drawn without repetition; None: all.
-            model: how the other player is assumed to play: an agent, or its name.
-            epsilon: the probability, in (0, 1], that it is assumed to play at random instead.
+            seed: the seed of the random numbers, which only sampling uses.
+            worlds: the most worlds per decision, drawn without replacement. If None, all.
+            model: the opponent model: an agent, or its name.
+            epsilon: the assumed probability, in (0, 1], that the opponent plays at random instead.
 
         Raises:
-            HeartsError: if an option has an unusable value; it is named.
+            HeartsError: if an option has an unusable value. The message names it.
         """
         super().__init__(seed, worlds)
         if isinstance(model, str) and model in (self.name, ""):
@@ -257,11 +256,11 @@ class PimcBelief(Pimc):
             )
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the parts of its model."""
+        """Return the content of its model."""
         return self._of_model.parts(self.model, rules)
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse what ``pimc`` refuses, and what the model does."""
+        """Raise if ``pimc`` or the model refuses `rules`."""
         super().check_rules(rules)
         check_rules(self.model, rules)
 
@@ -278,10 +277,10 @@ class PimcBelief(Pimc):
 def mean_rows(
     r: k.Vector, vectors: k.Vector, players: k.Vector, memory: PimcMemory, means: Floats
 ) -> None:
-    """Write the mean value of each legal card over all worlds, for each view, into `means`.
+    """Write each legal card's mean value over all worlds into `means`, for each view.
 
-    ``(len(vectors), num_actions)``; places of other actions are left alone, and so are the rows of
-    views that allow more than MAX_HANDS worlds, or whose player has no card to play.
+    `means` is ``(len(vectors), num_actions)``. Illegal actions are not written, nor are rows of
+    views with more than MAX_HANDS worlds or without a card to play.
     """
     for i in range(len(vectors)):
         v = vectors[i]

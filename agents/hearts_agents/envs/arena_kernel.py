@@ -1,4 +1,4 @@
-"""The compiled loops of the arena: drawing episodes, moving baselines, paying rewards."""
+"""The compiled loops of the arena: drawing episodes, playing actions, reading results."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 
 WAITS, TO_MOVE, ENDED = range(3)
-"""Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
+"""The state of a game: an agent outside the compiled loop acts, the learner acts, or it is over."""
 
 SEAT, OPPONENT, NUMBERS = 0, 1, 16
-"""The purposes of draws from an episode's seed (``draw``): OPPONENT + seat of the opponent.
+"""The purposes of draws from an episode's seed (``draw``): SEAT, OPPONENT + seat, NUMBERS.
 
-NUMBERS, the random numbers of the baselines, stay inside compiled code: the seed of the
-episode can be computed from them.
+NUMBERS seeds the baselines' random numbers. They stay inside compiled code, because the episode's
+seed can be computed from them.
 """
 
 
@@ -31,17 +31,17 @@ class Cast(NamedTuple):
     learner: Ints
     """``(games,)``: the learner's seat."""
     places: Ints
-    """``(games, players)``: the place in the pool of the opponent in each seat."""
+    """``(games, players)``: the place in the pool of each seat's opponent."""
     opponent: Ints
-    """``(games,)``: that place where all opponents have the same; -1 where they differ."""
+    """``(games,)``: the opponents' place if all have the same, else -1."""
     rngs: Numbers
-    """``(games,)``: the baselines' random numbers, changed by each draw."""
+    """``(games,)``: the state of the baselines' random numbers."""
     kinds: Ints
-    """``(pool,)``: the number of the baseline at each place of the pool; -1: another agent."""
+    """``(pool,)``: the number of the baseline at each place, or -1 for another agent."""
     limits: Ints
-    """``(pool,)``: the most worlds that it examines."""
+    """``(pool,)``: the most worlds that each baseline examines."""
     cumulative: Floats
-    """``(pool,)``: the probability to draw it or one before it."""
+    """``(pool,)``: the cumulative probabilities of the places."""
 
 
 @jit
@@ -49,13 +49,13 @@ def draw(
     seed: int | np.int64,
     what: int,
 ) -> np.uint64:
-    """The random 64 bits for one purpose, from a seed."""
+    """Return 64 random bits from a seed, for one purpose."""
     return k.mix(k.mix(np.uint64(seed)) + k.mix(np.uint64(what)))
 
 
 @jit
 def unit(bits: np.uint64) -> float:
-    """A number from 0 to below 1 of 64 random bits."""
+    """Return a number in [0, 1) made of 64 random bits."""
     return np.float64(bits >> np.uint64(11)) * 2.0**-53
 
 
@@ -65,7 +65,7 @@ def draw_place(
     what: int,
     cumulative: Floats,
 ) -> int:
-    """A place drawn with the probabilities whose cumulative sums are `cumulative`."""
+    """Return a place drawn with the cumulative probabilities `cumulative`."""
     u = unit(draw(seed, what))
     place = 0
     while u >= cumulative[place]:
@@ -76,24 +76,34 @@ def draw_place(
 @jit
 def draw_episodes(
     r: k.Vector,
-    rows: Ints,
+    games: Ints,
     seeds: Ints,
-    numbers: Ints,
-    deals: Ints,
+    episode_counts: Ints,
+    episode_seeds: Ints,
     seat: int,
     cast: Cast,
 ) -> None:
-    """Draw the next episode of each of `rows`: seed, learner's seat (`seat` -1), opponents."""
+    """Draw the next episode of each of `games`, in place: its seed, learner's seat and opponents.
+
+    Args:
+        r: the rules' vector.
+        games: numbers of games.
+        seeds: the seed of each game's sequence, ``(num_games,)``.
+        episode_counts: the number of episodes drawn so far, ``(num_games,)``; incremented.
+        episode_seeds: written, ``(num_games,)``.
+        seat: the learner's seat. If -1, it is drawn.
+        cast: written.
+    """
     players = r[k.R_PLAYERS]
-    for g in rows:
-        deal = episode_seed(seeds[g], numbers[g])
-        numbers[g] += 1
-        deals[g] = deal
-        cast.learner[g] = np.int64(draw(deal, SEAT) % np.uint64(players)) if seat < 0 else seat
-        cast.rngs[g] = k.mix(draw(deal, NUMBERS) >> np.uint64(1))
+    for g in games:
+        seed = episode_seed(seeds[g], episode_counts[g])
+        episode_counts[g] += 1
+        episode_seeds[g] = seed
+        cast.learner[g] = np.int64(draw(seed, SEAT) % np.uint64(players)) if seat < 0 else seat
+        cast.rngs[g] = k.mix(draw(seed, NUMBERS) >> np.uint64(1))
         cast.opponent[g] = -2
         for p in range(players):
-            place = draw_place(deal, OPPONENT + p, cast.cumulative)
+            place = draw_place(seed, OPPONENT + p, cast.cumulative)
             cast.places[g, p] = place
             if p != cast.learner[g]:
                 is_same = cast.opponent[g] == -2 or cast.opponent[g] == place
@@ -104,18 +114,19 @@ def draw_episodes(
 def advance(
     r: k.Vector,
     states: Ints,
-    rows: Ints,
+    games: Ints,
     cast: Cast,
     skip: int,
     memory: PlayoutMemory,
     stand: Ints,
     legal: Ints,
 ) -> None:
-    """Move the baselines in each of `rows` until another agent is to move or the deal ends.
+    """Play the baselines in each of `games` until another agent acts or the deal ends.
 
-    `stand` says which of these it is, for each game; `legal` gets the legal actions there.
+    If `skip` is true, the learner's forced actions are played, too. Writes WAITS, TO_MOVE or ENDED
+    into `stand` and the legal actions into `legal`, by game.
     """
-    for g in rows:
+    for g in games:
         st = states[g]
         stand[g] = WAITS
         while True:
@@ -142,9 +153,9 @@ def advance(
 
 
 @jit
-def play_learner(r: k.Vector, states: Ints, rows: Ints, actions: Ints) -> None:
-    """Play the learner's action, one of those of all games, in each of `rows`, in place."""
-    for g in rows:
+def play_learner(r: k.Vector, states: Ints, games: Ints, actions: Ints) -> None:
+    """Play ``actions[g]`` in each game g of `games`, in place."""
+    for g in games:
         k.play(r, states[g], actions[g])
 
 
@@ -152,14 +163,14 @@ def play_learner(r: k.Vector, states: Ints, rows: Ints, actions: Ints) -> None:
 def read_results(
     r: k.Vector,
     states: Ints,
-    rows: Ints,
+    games: Ints,
     scores: Ints,
     points: Ints,
     shooters: Ints,
 ) -> None:
-    """Write scores, points and shooter of each of `rows`, in place."""
-    for i in range(len(rows)):
-        s = states[rows[i]]
+    """Write the scores, points and shooter of each of `games`, in place."""
+    for i in range(len(games)):
+        s = states[games[i]]
         shooters[i] = s[k.SHOOTER]
         for p in range(r[k.R_PLAYERS]):
             scores[i, p] = k.score(r, s, p)
@@ -170,10 +181,10 @@ def read_results(
 def read_chips(
     r: k.Vector,
     states: Ints,
-    rows: Ints,
+    games: Ints,
     chips: Floats,
 ) -> None:
-    """Write what each seat wins in chips by the deal of each of `rows`, on its own, in place."""
-    for i in range(len(rows)):
+    """Write each seat's winnings in chips from the deal of each of `games` alone, in place."""
+    for i in range(len(games)):
         for p in range(r[k.R_PLAYERS]):
-            chips[i, p] = net_chips(r, states[rows[i]], p) / SHARES
+            chips[i, p] = net_chips(r, states[games[i]], p) / SHARES

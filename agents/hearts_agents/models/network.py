@@ -1,6 +1,6 @@
-"""Players that weigh the actions by an observation, and those that are policy networks of ours.
+"""Players that weigh actions by an observation, such as policy networks.
 
-The forward pass is in NumPy and compiled; no torch is needed.
+The forward pass is compiled and does not need torch.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ from hearts_env.views.view import PlayerView
 
 
 class EncoderAgent(StochasticAgent):
-    """A player that gives every action a weight by its observation, and takes a legal one.
+    """A player that weighs all actions by its observation, and plays a legal one.
 
-    Derive from it and write ``weigh``; write ``check_rules`` too, which is asked before anything is
-    observed.
+    A subclass implements ``weigh``, and ``check_rules``, which is called before any observation.
     """
 
     def __init__(self, encoder: str | Encoder, *, greedy: bool = True, seed: int | None = None):
-        """A player that sees what `encoder` writes.
+        """Make a player.
 
         Args:
-            encoder: what it sees.
-            greedy: take the legal action with the highest weight; False: draw from the softmax of
-                the weights.
-            seed: of those draws; None: from the operating system.
+            encoder: the encoder of its observations, or its name.
+            greedy: if True, take the legal action with the highest weight. If False, sample from
+                the softmax of the weights.
+            seed: the seed for sampling. If None, the operating system seeds it.
         """
         self.encoder = make_encoder(encoder)
         self.greedy = check_flag("greedy", greedy)
@@ -53,18 +52,18 @@ class EncoderAgent(StochasticAgent):
 
         Args:
             observations: ``(n, *shape)``, as the encoder writes them.
-            legal: the legal actions, ``(n, num_actions) bool``. No weight needs to regard them.
+            legal: the legal actions, ``(n, num_actions) bool``. The weights may ignore them.
         """
         raise NotImplementedError
 
     def with_greedy(self, greedy: bool) -> Self:  # noqa: FBT001
-        """Return a copy that takes its preferred action, or that draws."""
+        """Return a copy that is greedy or samples."""
         player = copy.copy(self)
         player.greedy = greedy
         return player
 
     def act(self, view: PlayerView) -> int:
-        """The action in one position."""
+        """Return the action that this player chooses in `view`."""
         self.check_rules(view.rules)
         check_turn(view)
         shape, dtype = observation_form(self.encoder, view.rules)
@@ -74,11 +73,14 @@ class EncoderAgent(StochasticAgent):
         return int(self._choose(self.weigh(observation, legal), legal)[0])
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions in many positions, ``(len(views),) int64``."""
+        """Return the chosen action for each view, ``(len(views),) int64``."""
         return self._choose(*self._weights(views))
 
     def action_probs(self, views: BatchView) -> Probs:
-        """The probabilities of the actions; a greedy player's preferred action has 1."""
+        """Return the probability of each action, ``(len(views), num_actions) float64``.
+
+        A greedy player's preferred action has probability 1.
+        """
         if self.greedy:
             return super().action_probs(views)
         weights, legal = self._weights(views)
@@ -88,7 +90,7 @@ class EncoderAgent(StochasticAgent):
         return probs / probs.sum(axis=1, keepdims=True)
 
     def _weights(self, views: BatchView) -> tuple[Array, Array]:
-        """Return the weights and the legal actions. Equal rows are weighed once."""
+        """Return the weights and the legal actions. Equal rows are weighed only once."""
         check_views(views)
         self.check_rules(views.rules)
         n, observations = len(views), views.observe(self.encoder)
@@ -112,7 +114,7 @@ class EncoderAgent(StochasticAgent):
 
 
 def trained_for_others(mine: Rules, theirs: Rules) -> str:
-    """Return the message of a player trained for some rules that refuses others."""
+    """Return the error message of a player for rules `mine` that refuses rules `theirs`."""
     own, others = mine.to_dict(), theirs.to_dict()
     differing = ", ".join(
         f"{name} {others[name]!r} instead of {own[name]!r}"
@@ -129,12 +131,12 @@ class Network:
     """A multilayer perceptron's forward pass in float32.
 
     Attributes:
-        sizes: Sizes of the layers, from the observation to the actions.
-        layers: The weights, ``(inputs, outputs)``, and the bias of each.
+        sizes: The sizes of the layers, from the observation to the actions.
+        layers: The weights ``(inputs, outputs)`` and the bias of each layer.
     """
 
     def __init__(self, tensors: Mapping[str, Array], activation: str = "relu") -> None:
-        """The network of ``policy.{i}.weight`` and ``policy.{i}.bias``."""
+        """Make the network of ``policy.{i}.weight`` and ``policy.{i}.bias``."""
         self.activation = activation
         self.layers: list[tuple[Array, Array]] = []
         while f"policy.{len(self.layers)}.weight" in tensors:
@@ -145,12 +147,12 @@ class Network:
 
     @functools.cached_property
     def _vectors(self) -> tuple[Floats32, Ints, bool]:
-        """The arguments of ``write_logits``; snapshots in training have their own forward pass."""
+        """The arguments of ``write_logits``. Snapshots in training do not need them."""
         parts = [array.ravel() for layer in self.layers for array in layer]
         return np.concatenate(parts), np.array(self.sizes), self.activation == "tanh"
 
     def tensors(self) -> dict[str, Array]:
-        """The weights under their names in a file."""
+        """Return the weights by name in a file."""
         named: dict[str, Array] = {}
         for i, (weight, bias) in enumerate(self.layers):
             named[f"policy.{i}.weight"] = np.ascontiguousarray(weight.T)
@@ -158,7 +160,7 @@ class Network:
         return named
 
     def logits(self, observations: Array) -> Array:
-        """The logits of the actions, ``(n, size) -> (n, actions) float32``; higher is better."""
+        """Return the logits of the actions, ``(n, size) -> (n, actions) float32``."""
         x = observations.reshape(-1, self.sizes[0]).astype(np.float32)
         out = np.empty((len(x), self.sizes[-1]), np.float32)
         write_logits(x, *self._vectors, np.empty((2, max(self.sizes)), np.float32), out)
@@ -174,16 +176,16 @@ def write_logits(
     layers: Floats32,
     out: Floats32,
 ) -> None:
-    """The forward pass, row by row and in place: the same for a row whatever stands beside it.
+    """Compute the forward pass, in place. A row's result does not depend on the other rows.
 
-    Weights of inputs that are 0 are not read, which most are: with as few as there are in an
-    observation this takes half the time of a product of matrices.
+    Weights of inputs that are 0 are skipped. Most inputs of an observation are 0, so this takes
+    half the time of a matrix product.
 
     Args:
         observations: ``(n, inputs)``.
-        weights: of all layers one behind the other, ``(inputs, outputs)`` and bias of each.
-        sizes: of the layers.
-        is_tanh: the activation, or else relu.
+        weights: the weights ``(inputs, outputs)`` and the bias of each layer, concatenated.
+        sizes: the sizes of the layers.
+        is_tanh: if True, the activation is tanh, else relu.
         layers: ``(2, widest layer)``, working memory.
         out: ``(n, actions)``, written.
     """
@@ -199,7 +201,7 @@ def write_logits(
             for i in range(inputs):
                 value = given[i]
                 if value != 0.0:
-                    # Cut out, so that the compiler knows all places to be in range.
+                    # A slice, so that the compiler knows that all indices are in range.
                     column = weights[at + i * outputs : at + (i + 1) * outputs]
                     for j in range(len(column)):
                         found[j] += value * column[j]
@@ -211,9 +213,9 @@ def write_logits(
 
 
 class NetworkAgent(EncoderAgent):
-    """A policy network as a player: one forward pass a decision.
+    """A policy network as a player, with one forward pass per decision.
 
-    Also made from arrays in memory, for pools of snapshots in self-play.
+    It can also be made from arrays in memory, for pools of snapshots in self-play.
     """
 
     def __init__(
@@ -226,15 +228,18 @@ class NetworkAgent(EncoderAgent):
         seed: int | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """A player.
+        """Make a player.
 
         Args:
             network: its policy.
-            rules: the only rules it plays.
-            encoder: what its network sees.
-            greedy: take the preferred action; False: draw from the policy's probabilities.
-            seed: of those draws; None: from the operating system.
-            checkpoint: what its file says about it.
+            rules: the only rules that it plays.
+            encoder: the encoder of its observations, or its name.
+            greedy: if True, take the preferred action. If False, sample from the policy.
+            seed: the seed for sampling. If None, the operating system seeds it.
+            checkpoint: the metadata of its file.
+
+        Raises:
+            CheckpointError: if the network does not fit the rules and the encoder.
         """
         super().__init__(encoder, greedy=greedy, seed=seed)
         self.network = network
@@ -257,12 +262,12 @@ class NetworkAgent(EncoderAgent):
         return self.network.logits(observations)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """The weights."""
+        """Return the weights."""
         for _, array in sorted(self.network.tensors().items()):
             yield array.tobytes()
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules that this player was not trained for."""
+        """Raise unless this player was trained for `rules`."""
         if rules is self._known:
             return
         if not self.rules.is_same_deal(rules):
@@ -279,11 +284,11 @@ def load_agent(path: str | Path, seed: int | None = None, *, greedy: bool = True
 
     Args:
         path: the file, or a run folder.
-        seed: of its draws, where it is not greedy.
-        greedy: take the preferred action; False: draw from the policy's probabilities.
+        seed: the seed for sampling, if it is not greedy.
+        greedy: if True, take the preferred action. If False, sample from the policy.
 
     Raises:
-        CheckpointError: see ``read_checkpoint``.
+        CheckpointError: if the file cannot be read (see ``read_checkpoint``).
     """
     tensors, meta = read_checkpoint(path)
     encoder = find_encoder(meta.encoder)
