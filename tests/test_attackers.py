@@ -1,4 +1,4 @@
-"""Attackers against plain searches, exact values and one another; what they know; the command."""
+"""Attackers against plain searches, exact values, one another, and by the command."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_value_of_each_hand_equals_the_tree(text):
         expected = best_response(tree, player, chances[1 - player]).hand_values
         assert found == pytest.approx(expected, abs=1e-10)
         gained += found.sum() - sum(itself.value(fan) for fan in fans)
-    # What the agent wins from itself is 0 over both seats.
+    # The agent's margin against itself is 0 over both seats.
     assert gained / 2 == pytest.approx(exploitability(tree, chances), abs=1e-10)
 
 
@@ -243,7 +243,7 @@ def test_claimed_margin_is_won_in_play(method):
 
 @pytest.mark.parametrize("name", ["pro", "easy"])
 def test_attacker_awake_in_some_tricks_wins_part(name):
-    """Asleep it is the agent, mixing or not; awake in all it is what it was."""
+    """Asleep it plays like the agent, mixing or not. Awake in all tricks it is unchanged."""
     found, won = gains(name, tricks=2)
     assert set(gains(name, tricks=2, awake=range(1, 4))[1].items()) == set(won.items())
     assert gains(name, tricks=2, awake=[])[1] == pytest.approx(dict.fromkeys(METHODS, 0), abs=1e-9)
@@ -276,7 +276,7 @@ def test_only_untimed_search_can_be_attacked():
 
 
 class Asked(Agent):
-    """Plays as ``easy`` and counts the views about which it is asked."""
+    """Plays like ``easy`` and counts the views that it gets."""
 
     name = "asked"
     number = 0
@@ -380,7 +380,7 @@ def test_largest_block_fits_the_belief_cache():
 
 
 class Opened(Agent):
-    """Stands for a program: runs from when it is asked until it is closed."""
+    """Stands for a program: runs from its first question until it is closed."""
 
     running: ClassVar[set[int]] = set()
     began = 0
@@ -497,7 +497,7 @@ def test_own_class_is_attacked_with_any_methods(tmp_path):
     assert found["Plain"]["gains"][0]["margin"] == found["Batched"]["gains"][0]["margin"] > 0
     assert [found[name]["is_one_draw"] for name in found] == [False, False, True]
     views = BatchGame("micro", 4, seed=1).views()
-    for name in ("Plain", "Batched"):  # whoever asks an agent for its policy takes it
+    for name in ("Plain", "Batched"):  # every caller of an agent's policy takes it
         model = make_agent(f"{code}:{name}")
         assert (model.action_probs(views).max(1) == 1).all()
         assert make_agent("pimc_belief", model=model).act_batch(views).shape == (4,)
@@ -565,7 +565,7 @@ def test_only_always_awake_best_response_is_exploitability():
 
 @pytest.mark.parametrize("text", ["micro", MIXED])
 def test_agent_plays_tricks_where_best_response_sleeps(text):
-    """Every deal, each played on from trick 2, weighs what the tree of the whole game says."""
+    """Every deal, played on from trick 2, has the weight of the whole game's tree."""
     tree, agent = mixing(text)
     policy, awake = agent.action_probs, (2, 3)
     exact = [

@@ -146,7 +146,7 @@ def test_gymnasium_vector_wrappers_run_in_documented_modes(name: str, mode: Auto
             observations, infos = envs.reset(options={"reset_mask": over})
 
 
-# ---- what is asked of single environments --------------------------------------------------------
+# ---- attributes of single environments -----------------------------------------------------------
 def test_attributes_are_those_of_each_environment() -> None:
     envs = gymnasium.make_vec(GYMNASIUM_ID, num_envs=3, rules="mini", opponent="easy").unwrapped
     _, infos = envs.reset(seed=1)

@@ -23,9 +23,9 @@ from tests.slow import quick_cases
 AGENTS = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 
 
-# ---- rule by rule: positions in text; what is expected was read off the rule book ----------------
+# ---- rule by rule: positions in text, expected actions from the rule book ------------------------
 def position(hands: str, plays: str = "", **fields: Any) -> Game:
-    """Hands parted by bars and what is played of them; seat 0 leads anything it likes."""
+    """Hands separated by bars and the cards played. Seat 0 may lead any card."""
     dealt = [hand.split() for hand in hands.split("|")]
     options: dict[str, Any] = {
         "first_lead": "eldest_hand",
@@ -40,7 +40,7 @@ def position(hands: str, plays: str = "", **fields: Any) -> Game:
 
 
 def own_view(game):
-    """What the player to act sees."""
+    """The acting player's view."""
     return game.view(game.current_player)
 
 
@@ -51,7 +51,7 @@ def choice(name: str, game: Game) -> str:
 
 JACK = {"JD": -10, "QS": 13, "2H": 1}
 POSITIONS: dict[str, list[tuple[Any, ...]]] = {
-    # hands, what was played of them, the card of standard, and of standard_trump if another
+    # hands, cards played, the card of standard, and of standard_trump if it differs
     "leading, the lowest by value": [
         ("9C 5H 5S 5D | 6C 6D 6H 6S", "", "5D"),  # of equal rank diamonds are the lowest here
         ("5H 5S 5C 5D | 6C 6D 6H 6S", "", "5C"),
@@ -61,7 +61,7 @@ POSITIONS: dict[str, list[tuple[Any, ...]]] = {
     "following, not last: the highest that does not take, else the lowest": [
         ("TD 2C 2S | 9D 4D JD | 3C 3D 3H", "TD", "9D"),
         ("TD 2C 2S | AD JD 2H | 3C 3D 3H", "TD", "JD"),
-        # QD would beat the jack; the nine takes from the five led, but not from the jack.
+        # QD would beat the jack. The nine beats the five led, but not the jack.
         ("5D 2C 2S | JD 3C 3S | QD 9D 6D | 4C 4D 4H", "5D JD", "9D"),
     ],
     "following a trumped trick, nothing of the suit takes": [
@@ -153,7 +153,7 @@ def test_standard_equals_second_implementation_under_single_options(fields, play
 
 
 def check_lockstep(rules: Rules, seeds: range) -> None:
-    """Random play; at every decision both players are asked what they would do."""
+    """Random play. At every decision both players answer."""
     plain, aware = make_agent("standard"), make_agent("standard_trump")
     for seed in seeds:
         rng = random.Random(seed)

@@ -115,7 +115,7 @@ def test_search_budget_is_parsed_or_refused(search, seconds, worlds):
 
 
 def scores_by_hand(agent, view, tau, epsilon, models=()):
-    """What a search weighs the legal cards by: one world, one card and one deal at a time."""
+    """Weigh a search's legal cards, one world, one card and one deal at a time."""
     legal = view.legal_actions()
     values, total = np.zeros(len(legal)), 0.0
     for model in (agent, *models):

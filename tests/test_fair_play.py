@@ -76,7 +76,7 @@ def dealt(view):
 
 
 class ComparesRows(Cheat):
-    """Looks for a row of the same batch whose hand is what its own hand leaves."""
+    """Looks for the opponent's hand in another row of the same batch."""
 
     def knows(self, views, row):
         mine = dealt(views[row])
@@ -84,7 +84,7 @@ class ComparesRows(Cheat):
 
 
 class Remembers(Cheat):
-    """Looks for a hand, seen in an earlier decision, that is what its own hand leaves."""
+    """Looks for the opponent's hand among earlier decisions."""
 
     def __init__(self):
         self.seen = set()
@@ -132,7 +132,7 @@ def test_cheat_never_knows_the_hand_nor_wins_more(cheat):
 
 
 class Spy(Lowest):
-    """Tells the test what each player was shown."""
+    """Reports the views of each player to the test."""
 
     shown: ClassVar[list] = []
 
@@ -173,7 +173,7 @@ def test_isolated_players_have_no_memory_in_common(tmp_path):
     file.write_text(MEMORY_OF_A_MODULE)
     honest = evaluate(Lowest(), "standard", deals=20, seed=SEED)
     spec = f"{file}:Remembers"
-    # In one process a module remembers what it likes: that is what isolate is for.
+    # In one process a module can remember anything, which isolate prevents.
     assert evaluate(spec, "standard", deals=20, seed=SEED).margin != honest.margin
     isolated = evaluate(spec, "standard", deals=20, seed=SEED, isolate=True)
     assert isolated.margins.tolist() == honest.margins.tolist()
@@ -278,9 +278,9 @@ def test_answer_of_isolated_process_is_checked(actions, faults, kind, monkeypatc
 
 
 def timed_player(monkeypatch, limit, late=(), start=None):
-    """An isolated player whose process plays action 0, but is late in some of its answers.
+    """An isolated player that plays action 0 and is late in some answers.
 
-    Returns it, and how many views it was asked about in each message.
+    Returns it, and the number of views in each message.
     """
     asked: list[int] = []
 
@@ -421,7 +421,7 @@ def test_ended_or_hanging_process_is_charged(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text(BAD_PROCESSES)
     result = evaluate(f"{file}:Ends", "standard", deals=2, seed=1, isolate=True)
-    # As the second seat it loses both deals; as the first it plays them out.
+    # In the second seat it loses both deals. In the first it plays them out.
     assert (result.deals, result.faults, result.opponent_faults) == (2, 2, 0)
     assert {(example.kind, example.seat) for example in result.examples} == {("crashed", 1)}
     assert "status 3" in result.examples[0].text
@@ -446,7 +446,7 @@ def test_late_answer_is_charged_and_play_continues(tmp_path, unit):
         f"{file}:HangsOnce", "easy", "micro", deals=2, unit=unit, isolate=True, time_limit=10
     )
     assert result.isolated
-    assert 1 <= result.faults <= 2  # in the games that it was asked about at once
+    assert 1 <= result.faults <= 2  # in the games of one message
     assert result.opponent_faults == 0
 
 
@@ -532,7 +532,7 @@ def test_endless_answer_is_a_fault():
     ],
 )
 def test_own_players_refuse_invalid_views(name):
-    """A game knows all cards; a batch and a list are easy slips for a batch's views."""
+    """A game shows all cards. A batch or a list is an easy slip for a batch's views."""
     agent, game = make_agent(name), Game.deal("two_player", seed=1)
     for wrong in (game, None, game.view(1 - game.current_player)):
         with raises_hearts_error(HeartsError, "view"):

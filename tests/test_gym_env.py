@@ -28,7 +28,7 @@ def _no_screen(monkeypatch):
 
 
 def play_out(env, choose):
-    """Play an episode from a reset; returns all rewards and the last info."""
+    """Play an episode from a reset. Return all rewards and the last info."""
     rewards, done = [], False
     info = {"action_mask": env.action_masks()}
     while not done:

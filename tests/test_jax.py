@@ -54,7 +54,7 @@ def hands_of(batch: BatchGame) -> Any:
 
 
 def check_equal(state: Any, batch: BatchGame, over: Any) -> None:
-    """Compare all that players see and get, but for an illegal action; `over`: which deals end."""
+    """Compare everything that players get, except illegal actions. `over`: the ended deals."""
     assert np.array_equal(state.terminated, over)
     assert not np.any(state.truncated)
     assert np.array_equal(state.current_player, np.maximum(batch.current_player, 0))

@@ -22,7 +22,7 @@ RULES = Rules.preset("two_player")
 
 
 class Own(BaseException):
-    """What no handler of exceptions expects."""
+    """An exception that no handler expects."""
 
 
 def goes_wrong(view):
@@ -32,7 +32,7 @@ def goes_wrong(view):
 
 
 class Lowest:
-    """Plays the legal action with the lowest number; does `wrong` at the deals of some hands."""
+    """Plays the lowest legal action, but does `wrong` in the deals of some hands."""
 
     def __init__(self, wrong=None, name="Lowest"):
         self.wrong, self.name = wrong, name
@@ -151,7 +151,7 @@ def test_misbehaving_agent_pays_and_others_continue(agent, wrong, kind, words):
     example = result.examples[0]
     assert (example.agent, example.role, example.kind) == ("wrong", "agent", kind)
     assert words in example.text
-    # The view is told as it was, so that the fault can be seen again.
+    # The view is reported unchanged, so that the fault can be reproduced.
     game = Game.deal(RULES, example.seed)
     assert "AH" in game.hand(example.seat)
     assert f"player {1 - example.seat}" in example.view

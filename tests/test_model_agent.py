@@ -1,4 +1,4 @@
-"""Players whose networks other libraries made: stable-baselines3, TorchScript, ONNX."""
+"""Players with models of other libraries: stable-baselines3, TorchScript, ONNX."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SETTINGS: dict[str, Any] = {"policy_kwargs": {"net_arch": [8]}, "seed": 3, "devi
 
 @pytest.fixture(scope="module")
 def models():
-    """A small model of each algorithm, untrained; its weights are those it began with."""
+    """A small, untrained model of each algorithm, with its initial weights."""
     envs = HeartsSB3VecEnv(2, "micro", seed=1)
     return {kind.__name__: kind("MlpPolicy", envs, **SETTINGS) for kind in TRIED}
 
@@ -121,7 +121,7 @@ def test_multi_input_model_sees_observation_and_mask(kind, views, tmp_path):
 
 
 class Blind:
-    """An encoder whose observations all look alike."""
+    """An encoder with equal observations everywhere."""
 
     def space(self, rules):
         return spaces.Box(0, 1, (1,), np.int8)
@@ -291,7 +291,7 @@ def _put(name, shape, kind=1):
 
 
 def masked_onnx(weights, mask_weights, name):
-    """An ONNX model whose output is ``x @ weights + mask @ mask_weights``."""
+    """An ONNX model with the output ``x @ weights + mask @ mask_weights``."""
 
     def matrix(array, name):
         rows, columns = array.shape
@@ -352,7 +352,7 @@ def test_model_plays_its_heaviest_legal_action(linear, suffix, views):
     expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
     assert agent.act_batch(views).tolist() == expected
     assert [agent.act(view) for view in views] == expected
-    shutil.move(linear[suffix], linear[suffix] + ".moved")  # the player keeps what it needs
+    shutil.move(linear[suffix], linear[suffix] + ".moved")  # the player keeps its own copy
     for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert other.act_batch(views).tolist() == expected
         assert other.rules == RULES

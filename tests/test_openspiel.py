@@ -83,7 +83,7 @@ def play_both(game: Game, state, table: dict[str, int], choose) -> None:
         state.apply_action(table[card])
         game.play(card)
     assert state.is_terminal()
-    # Returns are 26 - points; a moon takes 26 off the shooter, who has taken 26: 0, as with us.
+    # Returns are 26 - points. A moon takes 26 off the shooter, who has taken 26: 0, as here.
     assert [26 - value for value in state.returns()] == game.scores()
 
 

@@ -162,7 +162,7 @@ def test_state_follows_the_game_to_its_end(name: str) -> None:
             before = state.clone()
             state.apply_action(action)
             ours.play(action)
-            assert before.hearts != state.hearts  # a copy stays what it was
+            assert before.hearts != state.hearts  # a copy does not change
             assert state.rewards() == state.returns() == setup.returns(ours)
         assert str(state) == ours.to_text()
         spare = setup.rules.moon == "choose" and ours.shooter is None
@@ -301,7 +301,7 @@ def their_tests(name: str, kind: str) -> unittest.TestSuite:
     made = type(name, (base,), {"game": pyspiel.load_game(name), "game_name": name})
     # Chance gives i of the 8 cards: to the kitty (at most 6), one to one player or one to each. One
     # deal in 56 for two cards: a leader, a follower, an end. Each follower's decision is in one
-    # deal; a leader holds any of the eight cards but the last that would lead.
+    # deal. A leader holds any of the eight cards except the last that would lead.
     nodes = sum((i <= 6) + 2 * i * (i <= 7) + i * (i - 1) for i in range(8))
     tests.TOTAL_NUM_STATES[WHOLE] = (nodes, 2 * 56, 56)
     tests.PERFECT_RECALL_NUM_STATES[WHOLE] = 56 + 2 * 7

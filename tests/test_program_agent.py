@@ -1,4 +1,4 @@
-"""Agents that are programs: what they are told, and what becomes of those that misbehave."""
+"""Programs as agents: the messages that they get, and the cost of their faults."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def bad_file(tmp_path_factory):
 
 @pytest.fixture
 def bad(bad_file, tmp_path):
-    """The spec of a bot that goes wrong in a way; at the end all its processes must be gone."""
+    """The spec of a bot with a given fault. At the end all its processes must be gone."""
     pids = tmp_path / "pids"
 
     def spec(how, n=1, options=""):
@@ -131,7 +131,7 @@ def views_of(rules, num_games=8):
     return BatchGame(rules, num_games=num_games, seed=1).views()
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- messages ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("preset", PRESETS)
 def test_line_has_all_that_the_view_has(preset):
     rules = Rules.preset(preset)
@@ -193,7 +193,7 @@ def test_every_message_is_as_the_schema_says(monkeypatch):
     assert phases == {"pass", "play", "moon"}
 
 
-# Plays its lowest legal action and writes down what it is told of games.
+# Plays its lowest legal action and writes down the messages about games.
 HEARS = """
 import json, os, sys
 told = open(sys.argv[1], "a")
@@ -326,7 +326,7 @@ def test_a_program_answers_one_view_and_many_alike(tmp_path):
 # ---- the examples --------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory):
-    """The example bots in the languages that are here, made once; Python's first."""
+    """The example bots in the installed languages, made once, Python's first."""
     commands = [LOW]
     if shutil.which("node"):
         commands.append(f"exec:node {BOTS / 'low_bot.js'}")

@@ -72,7 +72,7 @@ def test_an_agent_is_returned_as_it_is():
     with raises_hearts_error(HeartsError, "agent", "act(view)"):
         make_agent(3)
     with raises_hearts_error(HeartsError, "agent", "act(view)"):
-        make_agent(None, seed=3)  # what is wrong first, not the seed
+        make_agent(None, seed=3)  # the first error, not the seed
     with raises_hearts_error(HeartsError, "agent", "First()"):
         make_agent(First)  # the class, not an agent
 

@@ -15,14 +15,14 @@ from tests.slow import quick_cases
 
 
 def choose(rng, masks, *, illegal=0.0):
-    """A random action in each row, legal but for some; 0 where there is none."""
+    """A random action in each row, legal except some, 0 if there is none."""
     actions = np.where(masks.any(1), (masks * rng.random(masks.shape)).argmax(1), 0)
     bad = masks.any(1) & (rng.random(len(masks)) < illegal)
     return np.where(bad, (masks == 0).argmax(1), actions)
 
 
 class Counting(Agent):
-    """An agent outside the compiled loop, which counts how it is asked."""
+    """An agent outside the compiled loop that counts its calls."""
 
     name = "counting"
 
@@ -94,7 +94,7 @@ def assert_same(one, two, rows):
 
 
 def assert_same_final(ours, theirs, over):
-    """What has ended in this step."""
+    """The episodes that ended in this step."""
     assert (ours["_final_obs"] == over).all()
     assert (ours["_final_info"] == over).all()
     mine, their = ours["final_info"], theirs["final_info"]
@@ -147,7 +147,7 @@ def test_vector_equals_gymnasiums_own_of_single_environments(mode, case):
                 assert_same_final(infos, their_infos, over)
             continue
         assert infos.keys() == keys
-        if mode is NEXT:  # an action must be given there: theirs have none
+        if mode is NEXT:  # an action must be given there, and theirs have none
             for masks in (their_infos, their_seen)[: 1 + isinstance(their_seen, dict)]:
                 masks["action_mask"] = masks["action_mask"].copy()
                 masks["action_mask"][over, 0] = 1
@@ -171,7 +171,7 @@ def test_opponents_outside_are_asked_together():
     for _ in range(13):
         envs.step(choose(rng, envs.action_masks()))
     assert counting.decisions > 400
-    assert counting.calls < 3 * 14  # not one call a game; forced cards are not even asked for
+    assert counting.calls < 3 * 14  # not one call per game, and none for forced cards
 
 
 def test_lists_are_drawn_and_pools_grow():
@@ -277,7 +277,7 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
     observations, infos = ours.reset(seed=3)
     assert (theirs.reset() == observations).all()
     assert [info["seat"] for info in theirs.reset_infos] == infos["seat"].tolist()
-    theirs.reset_infos[0]["mine"] = 1  # as wrappers do; gone with the next step
+    theirs.reset_infos[0]["mine"] = 1  # as wrappers do, gone with the next step
     rng = np.random.default_rng(0)
     totals, lengths = np.zeros(7), np.zeros(7, int)
     ended = 0
