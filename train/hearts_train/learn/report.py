@@ -104,11 +104,8 @@ class SeedsResult:
             cells = [figures.get(one["name"], (0.0, ""))[1] for one in spread]
             rows.append([str(run.seed), f"{run.decisions:,}", *cells])
         if spread:
-            cells = [f"{one['mean']:+.2f}" for one in spread]
-            cells = [
-                cell if one["sd"] is None else f"{cell} ± {one['sd']:.2f}"
-                for cell, one in zip(cells, spread, strict=True)
-            ]
+            sds = ["" if one["sd"] is None else f" ± {one['sd']:.2f}" for one in spread]
+            cells = [f"{one['mean']:+.2f}{sd}" for one, sd in zip(spread, sds, strict=True)]
             rows.append(["mean ± sd", "", *cells])
         title = f"{self.folder}: margins in points per deal, with the 95 % interval over deals"
         return ResultTable(title, ["seed", "decisions", *(one["name"] for one in spread)], rows)
