@@ -1,7 +1,7 @@
-"""Drawing the card table: as text, as SVG, as pixels, in a window.
+"""Drawings of the card table: as text, as SVG, as pixels and in a window.
 
-Everything is drawn from a `TablePicture`, which holds what one viewer may know. Libraries are
-imported when they are first used: Pillow by `render_rgb`, pygame by `Window`.
+Every renderer draws a `TablePicture`, which holds only what one viewer may know. Libraries are
+imported on first use: Pillow by `render_rgb`, pygame by `Window`.
 """
 
 from hearts_env.render.ansi import render_ansi

@@ -14,7 +14,7 @@ _GAP = "  "
 
 
 def render_ansi(picture: TablePicture) -> str:
-    """Return the table as lines of text, safe for a terminal; cards are written as ``QS``."""
+    """Return the table as lines of text, safe for a terminal, with cards written as ``QS``."""
     lines = [_heading(picture), *_players(picture)]
     if picture.trick:
         lines.append("trick: " + _plays(picture, picture.trick))
@@ -51,7 +51,7 @@ def _heading(picture: TablePicture) -> str:
 
 
 def _players(picture: TablePicture) -> list[str]:
-    """One row per seat: ``>`` marks the player to move, ``*`` the viewer."""
+    """Return one row per seat: ``>`` marks the player to move, ``*`` the viewer."""
     has_totals = any(seat.total is not None for seat in picture.seats)
     rows = [["", "player", "cards", "points", "tricks", *["total"] * has_totals, "void", "taken"]]
     for index, seat in enumerate(picture.seats):
@@ -78,7 +78,7 @@ def _plays(picture: TablePicture, plays: tuple[tuple[int, str], ...]) -> str:
 
 
 def _hand(seat: SeatPicture) -> list[str]:
-    """The hand of a player, and the cards passed and received where they are known."""
+    """Return a player's hand, and the cards passed and received if they are known."""
     if isinstance(seat.hand, int):
         shown = count_text(seat.hand, "closed card")
     else:

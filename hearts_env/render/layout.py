@@ -1,8 +1,8 @@
-"""Where everything on the table goes: from a `TablePicture` to shapes.
+"""The layout of the table: from a `TablePicture` to shapes.
 
-This is the only place that decides how a drawing of the table looks; `svg` and `pixels`
-draw the same list of shapes. The viewer sits at the bottom, the next seat to the left, and so on
-clockwise. Units are those of a picture 960 wide and 720 high.
+Only this module decides how a drawing looks; `svg` and `pixels` draw the same list of shapes. The
+viewer sits at the bottom, the next seat to the left, and so on clockwise. Units are pixels of a
+picture 960 wide and 720 high.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _BLOCKS: dict[int, tuple[_Block, ...]] = {
 
 
 def table_items(picture: TablePicture) -> list[Item]:
-    """All shapes of a picture but the `background`, from back to front."""
+    """Return all shapes of a picture except the `background`, from back to front."""
     players = len(picture.seats)
     items: list[Item] = [*_header(picture), *_trick(picture)]
     for place, block in enumerate(_BLOCKS[players], start=1):
@@ -117,9 +117,9 @@ def table_items(picture: TablePicture) -> list[Item]:
 
 
 def background() -> list[Item]:
-    """The empty table: a wooden rim around green felt that is lighter in the middle.
+    """Return the empty table: a wooden rim around green felt that is lighter in the middle.
 
-    It is the same in every picture, so that backends may keep it.
+    It is the same in every picture, so backends may cache it.
     """
     items: list[Item] = [
         Rect(0, 0, WIDTH, HEIGHT_OF_TABLE, fill="#2a1a10"),
@@ -144,12 +144,12 @@ def background() -> list[Item]:
 
 
 def _header(picture: TablePicture) -> list[Item]:
-    """Upper corners: the game and how far it is; whose turn it is and the state of hearts."""
+    """Draw the upper corners: the game and its progress; the turn and the state of hearts."""
     left, right, width = _MARGIN + 4, WIDTH - _MARGIN - 4, 210.0
     stage = phase_title(picture.phase)
     if picture.phase == "play":
         stage += f" · trick {picture.trick_number}"
-    # The whole title in smaller letters rather than half of it.
+    # Shrink a long title rather than cut it.
     sizes = [
         size for size in range(22, 12, -1) if text_width(picture.title, size, bold=True) <= width
     ]
@@ -177,7 +177,7 @@ def _header(picture: TablePicture) -> list[Item]:
 
 
 def _last_trick(picture: TablePicture) -> list[Item]:
-    """Lower left corner: the cards of the last trick with their players; the taker in gold."""
+    """Draw the lower left corner: the last trick with its players, the taker in gold."""
     if not picture.last_trick:
         return []
     row_h = CHIP_H + 2
@@ -197,7 +197,7 @@ def _last_trick(picture: TablePicture) -> list[Item]:
 
 
 def _side_notes(picture: TablePicture) -> list[Item]:
-    """Lower right corner: the kitty, and the cards that the bottom player passed and received."""
+    """Draw the lower right corner: the kitty, and the bottom player's passed and received cards."""
     seat = picture.seats[picture.bottom]
     notes: list[tuple[str, tuple[str, ...] | int]] = []
     if picture.num_kitty:
@@ -234,7 +234,7 @@ def _side_notes(picture: TablePicture) -> list[Item]:
 
 
 def _trick(picture: TablePicture) -> list[Item]:
-    """The cards on the table, each towards its player, over faint places for those to come."""
+    """Draw the current trick, each card towards its player, over faint places for cards to come."""
     players = len(picture.seats)
     card_w, radius_x, radius_y = _TRICKS.get(players, _TRICK_OF_MANY)
     card_h = card_w * HEIGHT
@@ -259,7 +259,7 @@ def _trick(picture: TablePicture) -> list[Item]:
 
 
 def _message(picture: TablePicture) -> list[Item]:
-    """The message on a banner: in the middle, or under the trick where one lies there."""
+    """Draw the message on a banner: in the middle, or under a trick."""
     limit = 640.0 if picture.trick else 420.0
     head, *rest = [line for line in picture.message.splitlines() if line.strip()] or [""]
     lines = wrapped(printable(head), 17, limit, bold=True)
@@ -300,7 +300,7 @@ def _message(picture: TablePicture) -> list[Item]:
 
 
 def _opponent(picture: TablePicture, seat: int, block: _Block) -> Group:
-    """A player away from the viewer: the hand, the name plate over its foot, taken cards below."""
+    """Draw an opponent: the hand, the name plate over its foot, and taken cards below."""
     player = picture.seats[seat]
     items = _hand(picture, player, block.x, block.y, block.card_w, block.w - 8)
     plate_y = block.y + 0.98 * block.card_w
@@ -313,7 +313,7 @@ def _opponent(picture: TablePicture, seat: int, block: _Block) -> Group:
 
 
 def _bottom(picture: TablePicture) -> Group:
-    """The viewer: a large hand, and a plate long enough for the taken cards."""
+    """Draw the viewer: a large hand, and a plate long enough for the taken cards."""
     player = picture.seats[picture.bottom]
     items = _hand(picture, player, WIDTH / 2, _HAND_Y, _BOTTOM_CARD, _HAND_W)
     per_row = 8
@@ -328,7 +328,7 @@ def _bottom(picture: TablePicture) -> Group:
 def _hand(
     picture: TablePicture, player: SeatPicture, x: float, y: float, card_w: float, width: float
 ) -> list[Item]:
-    """A row of overlapping cards centred at `x`; legal ones are raised."""
+    """Return a row of overlapping cards centred at `x`, with legal cards raised."""
     count = player.num_cards
     shown = player.hand or player.played  # at the end of a deal, what the hand was
     if isinstance(shown, tuple):
@@ -361,7 +361,7 @@ def _plate(
     w: float,
     info_w: float | None = None,
 ) -> list[Item]:
-    """The name plate; its text keeps to the first `info_w`, all of it by default."""
+    """Return the name plate; its text takes the first `info_w`, by default all of it."""
     player = picture.seats[seat]
     moves, wins = seat == picture.current_player, seat in picture.winners
     right = x + (w if info_w is None else info_w) - 10
@@ -394,7 +394,7 @@ def _plate(
 
 
 def _chips(cards: tuple[str, ...], x: float, y: float, *, per_row: int, rows: int) -> list[Item]:
-    """Cards as chips in rows, read left to right; those that do not fit are counted."""
+    """Return cards as chips in rows, read left to right, and a count of any that do not fit."""
     room = per_row * rows
     shown = cards if len(cards) <= room else cards[: room - 1]
     step_x, step_y = _CHIP_STEP, CHIP_H + 2
@@ -410,14 +410,14 @@ def _chips(cards: tuple[str, ...], x: float, y: float, *, per_row: int, rows: in
 
 
 def _panel(x: float, y: float, w: float, h: float, edge: str | None = None) -> Rect:
-    """A dark plate; with an edge, lit."""
+    """Return a dark plate; with an edge, it looks lit."""
     if edge is None:
         return Rect(x, y, w, h, 9, fill=PLATE, opacity=0.94)
     return Rect(x, y, w, h, 9, fill=PLATE, opacity=0.96, stroke=edge, stroke_width=2.0)
 
 
 def _table_suit(suit: str, x: float, y: float, size: float) -> Path:
-    """A suit symbol light enough for the dark table."""
+    """Return a suit symbol light enough for the dark table."""
     return suit_path(suit, x, y, size, RED if suit in "DH" else WHITE)
 
 

@@ -1,8 +1,8 @@
-"""The table as pixels: an array, drawn with Pillow, and a window that shows frames, with pygame.
+"""The table as pixels: an array drawn with Pillow, and a window of frames with pygame.
 
-Each card, text and plate is an image of its own, drawn several times too large and then averaged
-down, which smooths all edges alike. These images and the empty table are cached. Both libraries, of
-the extra `render`, are imported when they are first needed.
+Each card, text and plate is an image of its own. It is drawn several times too large and averaged
+down, which smooths all edges alike. These images and the empty table are cached. Both libraries
+belong to the extra `render` and are imported on first use.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _CARDS = ("card", "back", "chip")
 
 
 def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]:
-    """Returns the table as (height, width, 3) uint8 RGB; the height is three quarters of `width`.
+    """Return the table as (height, width, 3) uint8 RGB; the height is three quarters of `width`.
 
-    Cards are moved by at most a sixth of a pixel, so that few images of each are needed.
+    Cards move by at most a sixth of a pixel, so few images of each are needed.
 
     Raises:
         HeartsError: Pillow is not installed.
@@ -64,7 +64,7 @@ def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]
 
 
 def _pieces(items: Iterable[Item]) -> Iterator[Item]:
-    """The items that are one image each, from back to front."""
+    """Yield the items that are one image each, from back to front."""
     for item in items:
         if isinstance(item, Group) and item.kind not in _CARDS:
             yield from _pieces(item.items)
@@ -74,7 +74,7 @@ def _pieces(items: Iterable[Item]) -> Iterator[Item]:
 
 @lru_cache(maxsize=4)
 def _empty_table(width: int) -> Image.Image:
-    """The table without cards and players; copy it before drawing."""
+    """Return the table without cards and players. Copy it before drawing."""
     size = (width * _OVERSAMPLING, round(width * HEIGHT_OF_TABLE / WIDTH) * _OVERSAMPLING)
     canvas = _Canvas(_pillow("Image").new("RGB", size), width * _OVERSAMPLING / WIDTH)
     canvas.draw(background())
@@ -83,9 +83,9 @@ def _empty_table(width: int) -> Image.Image:
 
 @lru_cache(maxsize=1024)
 def _image_of(item: Item, scale: float) -> tuple[Image.Image, int, int]:
-    """Return the RGBA image of an item, `scale` pixels to the unit, and its upper left corner.
+    """Return the RGBA image of an item, at `scale` pixels per unit, and its upper left corner.
 
-    Drawn on black and on white: where the two differ, the ground shows through.
+    It is drawn on black and on white. Where the two differ, the background shows through.
     """
     xs, ys = zip(*_reach(item), strict=True)
     x, y = math.floor(min(xs) * scale), math.floor(min(ys) * scale)
@@ -125,9 +125,9 @@ def _reach(item: Item) -> list[tuple[float, float]]:
 
 
 class _Canvas:
-    """Draws shapes on an image whose pixels are `scale` to the unit.
+    """An image to draw shapes on, at `scale` pixels per unit.
 
-    The upper left corner of the image lies at `corner`, in pixels.
+    Its upper left corner lies at `corner`, in pixels.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class _Canvas:
         self._draw = _pillow("ImageDraw").Draw(image, "RGBA")
 
     def draw(self, items: Iterable[Item]) -> None:
-        """Draws the items, from back to front, in place."""
+        """Draw the items in place, from back to front."""
         for item in items:
             if isinstance(item, Group):
                 x, y = self._corner
@@ -154,7 +154,7 @@ class _Canvas:
                 self._text(item)
 
     def _place(self, x: float, y: float) -> tuple[float, float]:
-        """Where a point lies in the image."""
+        """Return a point's position in the image."""
         return x * self._scale - self._corner[0], y * self._scale - self._corner[1]
 
     def _polygon(self, points: list[tuple[float, float]], fill: str, opacity: float = 1.0) -> None:
@@ -193,7 +193,7 @@ class _Canvas:
 
 
 def _outset(rect: Rect, by: float) -> list[tuple[float, float]]:
-    """The outline of a rectangle grown by `by` on every side."""
+    """Return the outline of a rectangle grown by `by` on every side."""
     radius = max(0.0, rect.radius + by) if rect.radius else 0.0
     return _flattened(
         rect_contour(rect.x - by, rect.y - by, rect.w + 2 * by, rect.h + 2 * by, radius)
@@ -201,7 +201,7 @@ def _outset(rect: Rect, by: float) -> list[tuple[float, float]]:
 
 
 def _flattened(contour: Contour) -> list[tuple[float, float]]:
-    """The contour as points, its curves cut into short lines."""
+    """Return the contour as points, with its curves cut into short lines."""
     x0, y0 = contour[0]
     points = [(x0, y0)]
     for step in contour[1:]:
@@ -227,7 +227,7 @@ def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 @lru_cache(maxsize=4096)
 def _drawable(text: str) -> str:
-    """The text in characters that the built-in font has: accents dropped, others as ``?``."""
+    """Return text in characters of the built-in font: accents dropped, others as ``?``."""
     plain = []
     for char in text:
         if char.isascii() or char in _KNOWN:
@@ -247,23 +247,23 @@ def _pillow(module: str) -> Any:
 
 
 class Window:
-    """A window on the screen; it opens with the first frame.
+    """A window on the screen. It opens with the first frame.
 
-    Once the user has closed it, it stays closed: later frames are ignored, so that a running
-    game is not disturbed. pygame knows one window per process; the newest `Window` has it.
+    Once the user has closed it, later frames are ignored and the game goes on. pygame has one
+    window per process; the newest `Window` owns it.
 
     Attributes:
-        was_quit: whether the user has closed the window.
+        was_quit: If True, the user has closed the window.
     """
 
     _owner: Window | None = None
 
     def __init__(self, caption: str = "Hearts", fps: float | None = None) -> None:
-        """Makes a window that is not open yet.
+        """Prepare a window without opening it.
 
         Args:
             caption: The text in the window's title bar.
-            fps: the most frames shown in a second: `show` waits for it; None: it never waits.
+            fps: The most frames per second; `show` waits as needed. If None, it never waits.
         """
         self._caption = caption
         self._fps = fps
@@ -273,11 +273,11 @@ class Window:
 
     @property
     def is_open(self) -> bool:
-        """Whether the window is on the screen."""
+        """True while the window is on the screen."""
         return Window._owner is self
 
     def show(self, frame: npt.NDArray[np.uint8]) -> None:
-        """Shows a frame, (height, width, 3) uint8 RGB, and answers the window's events.
+        """Show a frame, (height, width, 3) uint8 RGB, and handle the window's events.
 
         Raises:
             HeartsError: pygame is not installed.
@@ -298,7 +298,7 @@ class Window:
             self._clock.tick(self._fps)
 
     def close(self) -> None:
-        """Closes the window; one that is not open is left as it is."""
+        """Close the window if it is open."""
         if not self.is_open:
             return
         Window._owner = None
@@ -314,7 +314,7 @@ class Window:
         Window._owner = self
 
     def _answer_events(self, pygame: Any) -> None:
-        """Empties the event queue, and closes the window where the user asked for it."""
+        """Empty the event queue, and close the window if the user asked for it."""
         for event in pygame.event.get():
             if event.type == pygame.QUIT:
                 self.was_quit = True

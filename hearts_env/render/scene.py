@@ -1,8 +1,8 @@
 """The content of a drawing of the card table, as plain data.
 
-Renderers see nothing but a `TablePicture`. Its maker decides how much the viewer may know. A closed
-hand is a number and nothing else, so no renderer can give it away. Cards
-are names such as ``"QS"`` (rank, then suit), seats are indices ``0 .. players - 1``.
+Renderers see only a `TablePicture`, so its maker decides how much the viewer may know. A closed
+hand is just a number, which no renderer can give away. Cards are names such as ``"QS"`` (rank,
+then suit); seats are indices ``0 .. players - 1``.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ class SeatPicture:
 
     Attributes:
         name: The player's name, e.g. ``"player_0"``.
-        hand: The cards in deck order where they may be shown, else how many there are.
+        hand: The cards in deck order, or their number if the viewer may not see them.
         points: Points of the cards taken in this deal so far.
-        tricks: How many tricks the player has taken in this deal.
+        tricks: The number of tricks taken in this deal.
         taken: The penalty (and bonus) cards among the cards taken.
-        voids: Suits, e.g. ``"C"``, which all know the player to be out of.
-        total: The match score before this deal (chips may be fractions), None outside a match.
-        passed: Cards given in the exchange, where the viewer may know them.
-        received: Cards got in the exchange, where the viewer may know them.
-        played: Once the deal is over, the cards that the player has played, in deck order.
+        voids: Suits, e.g. ``"C"``, that every player knows this one to be out of.
+        total: The match score before this deal, None outside a match. Chips may be fractions.
+        passed: Cards given in the exchange, if the viewer may know them.
+        received: Cards received in the exchange, if the viewer may know them.
+        played: The cards that the player has played, in deck order; only after the deal.
     """
 
     name: str
@@ -41,31 +41,31 @@ class SeatPicture:
 
     @property
     def num_cards(self) -> int:
-        """How many cards the player holds."""
+        """The number of cards in the player's hand."""
         return self.hand if isinstance(self.hand, int) else len(self.hand)
 
 
 @dataclass(frozen=True, slots=True)
 class TablePicture:
-    """The table as one viewer sees it: all that is drawn, and nothing hidden.
+    """The table as one viewer sees it, without anything hidden.
 
     Attributes:
         title: The name of the rules.
         seats: The players in seat order, 2 to 7 of them.
         phase: ``"pass"``, ``"play"``, ``"moon"`` or ``"over"``.
-        viewer: The seat that looks, drawn at the bottom; None for an onlooker (seat 0 is then
-            at the bottom).
-        current_player: The seat whose turn it is, None when nobody's.
-        legal: The cards the viewer may play now (for an onlooker who sees all hands: the mover);
-            drawn raised. Empty where the viewer may not know them.
+        viewer: The seat of the viewer, drawn at the bottom. None for an onlooker, who sees seat 0
+            at the bottom.
+        current_player: The seat to act, or None.
+        legal: The cards the viewer may play now, drawn raised. For an onlooker who sees all hands,
+            the acting player's. Empty if the viewer may not know them.
         trick: The cards on the table as ``(seat, card)``, the lead first.
-        last_trick: The trick before this one, likewise; empty before there is one.
-        last_taker: Who took `last_trick`.
-        kitty: The cards of the kitty where they may be shown, else how many there are.
-        hearts_broken: Whether hearts have been broken.
+        last_trick: The previous trick in the same form; empty if there is none.
+        last_taker: The seat that took `last_trick`.
+        kitty: The cards of the kitty, or their number if the viewer may not see them.
+        hearts_broken: If True, hearts have been broken.
         trump: The trump suit, or None.
-        message: Text across the table, e.g. the result; lines are split at newlines.
-        winners: The seats with the lowest score, once the deal is over.
+        message: Text across the table, e.g. the result; lines end at newlines.
+        winners: The seats with the lowest score; only after the deal.
     """
 
     title: str
@@ -90,36 +90,36 @@ class TablePicture:
 
     @property
     def num_kitty(self) -> int:
-        """How many cards the kitty has."""
+        """The number of cards in the kitty."""
         return self.kitty if isinstance(self.kitty, int) else len(self.kitty)
 
     @property
     def trick_number(self) -> int:
-        """The number of the trick being played, from 1; after the last one, of the last."""
+        """The number of the current trick from 1, or of the last trick after the play."""
         done = sum(seat.tricks for seat in self.seats)
         return done if done and self.phase in ("moon", "over") else done + 1
 
     @property
     def turn(self) -> str:
-        """Whose turn it is in words, e.g. ``"player_1 to move"``; empty when nobody's."""
+        """The turn in words, e.g. ``"player_1 to move"``; empty if no player is to act."""
         return (
             "" if self.current_player is None else f"{self.seats[self.current_player].name} to move"
         )
 
 
 def phase_title(phase: str) -> str:
-    """The phase in the words of the rule book."""
+    """Return the phase in the words of the rule book."""
     return {"pass": "exchange", "moon": "moon choice"}.get(phase, phase)
 
 
 def count_text(count: int, noun: str) -> str:
-    """A count with its noun in the right number, e.g. ``"1 trick"``, ``"2 tricks"``."""
+    """Return a count with its noun, e.g. ``"1 trick"``, ``"2 tricks"``."""
     return f"{count:,} {noun}" if abs(count) == 1 else f"{count:,} {noun}s"
 
 
 def printable(text: str) -> str:
-    """The text with every character that is not visible replaced by ``?``.
+    """Return the text with every invisible character replaced by ``?``.
 
-    Names come from outside; control characters would break XML and move a terminal's cursor.
+    Names are untrusted: control characters would break XML and move a terminal's cursor.
     """
     return "".join(char if char.isprintable() else "?" for char in text)

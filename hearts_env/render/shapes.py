@@ -1,7 +1,7 @@
 """The parts of a drawing: a few shapes, the four suits as outlines, and playing cards.
 
-Units are those of `layout`. A backend knows how to draw a `Rect`, a `Path` and a `Text`, and walks
-through a `Group`. Colours are ``"#rrggbb"``.
+Units are those of `layout`. A backend draws a `Rect`, a `Path` and a `Text`, and descends into a
+`Group`. Colours are ``"#rrggbb"``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One line of text on its baseline; upside down, it is turned half around ``(x, y)``."""
+    """One line of text on its baseline. If upside down, it is turned by 180 degrees."""
 
     x: float
     y: float
@@ -81,9 +81,9 @@ Item: TypeAlias = Rect | Path | Text | Group
 
 
 def moved(contours: tuple[Contour, ...], x: float, y: float, size: float) -> tuple[Contour, ...]:
-    """The contours scaled by `size` about the origin and moved to `(x, y)`.
+    """Return the contours scaled by `size` about the origin and moved to `(x, y)`.
 
-    A negative size turns them half around.
+    A negative size rotates them by 180 degrees.
     """
     return tuple(
         tuple(
@@ -95,19 +95,19 @@ def moved(contours: tuple[Contour, ...], x: float, y: float, size: float) -> tup
 
 
 def suit_path(suit: str, x: float, y: float, size: float, fill: str) -> Path:
-    """The symbol of a suit, `size` high, centred at `(x, y)`; a negative size turns it around."""
+    """Return a suit's symbol, `size` high, centred at `(x, y)`; a negative size turns it around."""
     return Path(moved(_SUITS[suit], x, y, size), fill)
 
 
 def lozenges(points: tuple[tuple[float, float], ...], w: float, h: float) -> tuple[Contour, ...]:
-    """Small diamonds, `w` wide and `h` high, centred at the points."""
+    """Return small diamonds, `w` wide and `h` high, centred at the points."""
     return tuple(
         ((x, y - h / 2), (x + w / 2, y), (x, y + h / 2), (x - w / 2, y)) for x, y in points
     )
 
 
 def rect_contour(x: float, y: float, w: float, h: float, radius: float) -> Contour:
-    """The outline of a rectangle with round corners."""
+    """Return the outline of a rectangle with round corners."""
     r = min(radius, w / 2, h / 2)
     k = r * (1 - _ROUND)
     right, bottom = x + w, y + h
@@ -127,13 +127,13 @@ def rect_contour(x: float, y: float, w: float, h: float, radius: float) -> Conto
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """About how wide a sans-serif text is; rather too much than too little."""
+    """Return the approximate width of a sans-serif text, rather too much than too little."""
     em = sum(_NARROW if c in _THIN else _WIDE if c in _FAT else _USUAL for c in text)
     return em * size * (1.06 if bold else 1.0)
 
 
 def fitted(text: str, size: float, width: float, *, bold: bool = False) -> str:
-    """The text, cut to about `width` with an ellipsis where it is longer."""
+    """Return the text, cut to about `width` with an ellipsis if it is longer."""
     if text_width(text, size, bold=bold) <= width:
         return text
     while text and text_width(text + "…", size, bold=bold) > width:
@@ -142,7 +142,7 @@ def fitted(text: str, size: float, width: float, *, bold: bool = False) -> str:
 
 
 def wrapped(text: str, size: float, width: float, *, bold: bool = False) -> list[str]:
-    """The text broken at spaces into lines of about `width`; a longer word is cut."""
+    """Return the text broken at spaces into lines of about `width`; longer words are cut."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -247,7 +247,7 @@ _OUTLINE = {Look.LEGAL: GOLD, Look.CHOSEN: SKY}
 
 
 def rank_text(card: str) -> str:
-    """The rank as it is printed on a card: ``T`` reads 10."""
+    """Return the rank as printed on a card: ``T`` reads 10."""
     return "10" if card[0] == "T" else card[0]
 
 

@@ -13,10 +13,10 @@ _FONT = "Aileron, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-se
 
 
 def render_svg(picture: TablePicture, width: int = 960) -> str:
-    """Returns the table as SVG, `width` pixels wide; nothing in it is from outside, nor has ids.
+    """Return the table as SVG, `width` pixels wide, with no external references and no ids.
 
-    Every open card is a ``<g class="card">`` (``"chip"`` where it is only listed) with a
-    ``data-card`` naming it; every closed one a ``<g class="back">`` without a name.
+    Every open card is a ``<g class="card">`` (``"chip"`` in lists) with its name in ``data-card``.
+    Every closed card is a ``<g class="back">`` without a name.
     """
     size = f"{_number(WIDTH)} {_number(HEIGHT_OF_TABLE)}"
     height = _number(width * HEIGHT_OF_TABLE / WIDTH)
@@ -31,7 +31,7 @@ def render_svg(picture: TablePicture, width: int = 960) -> str:
 
 
 def svg_lines(items: Iterable[Item]) -> Iterable[str]:
-    """Items as SVG elements, one a line."""
+    """Yield items as SVG elements, one per line."""
     for item in items:
         if isinstance(item, Group):
             yield _opening(item)
@@ -95,7 +95,7 @@ def _opacity(opacity: float, key: str = "opacity") -> str:
 
 
 def _number(value: float) -> str:
-    """A number with at most two decimals, written in one way only."""
+    """Return a number with at most two decimals, always written the same way."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
 

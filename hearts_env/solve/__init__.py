@@ -1,4 +1,4 @@
-"""Exact answers about small games: the double-dummy value of positions, cards and worlds."""
+"""Exact double-dummy values of positions, cards and worlds of small games."""
 
 from hearts_env.solve.double_dummy import (
     Solution,

@@ -1,9 +1,9 @@
-"""Two-player Hearts with all cards seen: the exact value of a position and of each card.
+"""Exact values of two-player Hearts positions and cards with all cards seen.
 
-Alpha-beta in zero windows (Pearl's Scout 1980, MTD(f): Plaat et al. 1996) over positions between
-two tricks, with a transposition table of positions in relative ranks, as Ginsberg (1996) and
-Haglund (2010) have it for bridge. `docs/worlds.md` explains the techniques; the search
-itself is in ``hearts_env.solve.dd``, a room for each subject.
+The search is alpha-beta in zero windows (Pearl's Scout 1980, MTD(f): Plaat et al. 1996) over
+positions between two tricks. Its transposition table stores positions in relative ranks, as in
+bridge solvers (Ginsberg 1996, Haglund 2010). `docs/worlds.md` explains the techniques.
+``hearts_env.solve.dd`` holds the search itself.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MOST_POOLED = 8  # rule sets that have tables in the pool
 
 @dataclass(frozen=True)
 class Solution:
-    """What best play leads to, for the player to act.
+    """The result of best play for the player to act.
 
     Attributes:
-        value: the margin of the whole deal (the other's score less one's own) if both play on as
-            well as they can, all cards seen; of a game that is over, seat 0's.
-        best: the actions that reach it, ascending; none when the game is over.
+        value: the margin of the whole deal (the opponent's score less one's own) under best play by
+            both players with all cards seen. Once the game is over, seat 0's margin.
+        best: the actions that reach `value`, ascending; empty once the game is over.
         values: the margin after each legal action.
-        nodes: how many positions were looked at.
+        nodes: the number of positions searched.
     """
 
     value: int
@@ -52,21 +52,20 @@ class Solution:
 
 
 class TranspositionTable:
-    """The memory of the solver for one rule set: the bounds found so far.
+    """The solver's memory for one rule set: the bounds found so far.
 
-    Positions are stored by what matters of them alone, so that what one deal taught serves the
-    next. A table belongs to one thread at a time.
+    Entries do not depend on the deal, so results of one deal serve the next. Only one thread may
+    use a table at a time.
     """
 
     def __init__(self, rules: Rules | str, *, log2_bytes: int = 20, endgames: int = 5) -> None:
-        """An empty table.
+        """Make an empty table.
 
         Args:
             rules: the rules, or a preset's name.
-            log2_bytes: its entries have ``2 ** log2_bytes`` bytes; 14 to 34.
-            endgames: all positions of up to this many cards each are solved now; 0 to
-                7. Where the deck or the points do not suit that table (`docs/worlds.md`),
-                none are.
+            log2_bytes: the table takes ``2 ** log2_bytes`` bytes; 14 to 34.
+            endgames: positions of up to this many cards per hand are solved now, 0 to 7. None are
+                solved if the deck or the points do not suit the table (`docs/worlds.md`).
 
         Raises:
             HeartsError: the rules are not for two players, or a number is out of range.
@@ -87,16 +86,16 @@ class TranspositionTable:
 def solve_double_dummy(
     game: Game, *, table: TranspositionTable | None = None, max_nodes: int = DEFAULT_NODES
 ) -> Solution:
-    """The value of a position and of each legal action, both hands seen and both played perfectly.
+    """Return the value of a position and of each legal action under perfect play by both players.
 
     Args:
-        game: a game of two players, after the exchange; it is not changed.
-        table: memory to use, by one thread at a time; None: that of a pool.
-        max_nodes: give up after this many positions in all; a deal of `two_player` needs a
-            few hundred, 26 cards each without trump a million or two.
+        game: a two-player game after the exchange; it is not changed.
+        table: the memory to use, by one thread at a time. If None, one from a pool.
+        max_nodes: give up after this many positions in all. A deal of `two_player` needs a few
+            hundred, 26 cards each without trump a million or two.
 
     Raises:
-        HeartsError: more players than two, an exchange under way, a table of other rules, or
+        HeartsError: more than two players, an unfinished exchange, a table of other rules, or
             `max_nodes` was not enough.
     """
     check_is("game", game, Game, "give a game with all cards seen; a view has solve_worlds")
@@ -133,12 +132,12 @@ def solve_worlds(
     table: TranspositionTable | None = None,
     max_nodes: int = DEFAULT_NODES,
 ) -> tuple[list[World], Ints]:
-    """The margin of each legal action in each world that a player thinks possible.
+    """Return the margin of each legal action in each possible world of a view.
 
     Args:
-        view: of the player to act, in the play of a game of two.
-        worlds: some of ``view.worlds()``; None: all.
-        table: memory to use, by one thread at a time; None: that of a pool.
+        view: the view of the player to act, in the play of a two-player game.
+        worlds: some of ``view.worlds()``. If None, all.
+        table: the memory to use, by one thread at a time. If None, one from a pool.
         max_nodes: give up after this many positions in one world.
 
     Returns:
@@ -146,8 +145,8 @@ def solve_worlds(
         the order of ``view.legal_actions()``.
 
     Raises:
-        HeartsError: more players than two, a view not of the player to act in the play, a table
-            of other rules, a world that does not fit the view, or `max_nodes` was not enough.
+        HeartsError: more than two players, a view that is not of the player to act in the play, a
+            table of other rules, a world that does not fit the view, or `max_nodes` was not enough.
     """
     check_is("view", view, PlayerView, "give game.view(player)")
     rules = _check_rules(view.rules)
@@ -175,18 +174,18 @@ def solve_batch(
     num_threads: int = 1,
     max_nodes: int = DEFAULT_NODES,
 ) -> Ints:
-    """The values of many games, ``(num,) int64``: the margin of each player to act.
+    """Return the value of each game for its player to act, ``(num,) int64``.
 
     Args:
-        games: a batch, or games of equal rules.
-        num_threads: threads that share the work, each with a table of its own.
-        max_nodes: give up after this many positions for one of them.
+        games: a batch, or games with equal rules.
+        num_threads: threads that share the work, each with its own table.
+        max_nodes: give up after this many positions in one game.
 
     Returns:
-        The margins; of games that are over, seat 0's.
+        The margins. For games that are over, seat 0's margin.
 
     Raises:
-        HeartsError: more players than two, an exchange under way, games of different rules, or
+        HeartsError: more than two players, an unfinished exchange, games of different rules, or
             `max_nodes` was not enough.
     """
     num_threads = check_number("num_threads", num_threads, 1, 1024)
@@ -227,7 +226,7 @@ _free: dict[Rules, list[TranspositionTable]] = {}
 
 @contextlib.contextmanager
 def borrowed(rules: Rules, table: TranspositionTable | None = None) -> Iterator[k.Vector]:
-    """The vector of `table`, checked, or of one in the pool that nobody else uses now."""
+    """Yield the vector of `table` after checking it, or of an unused table from the pool."""
     if table is not None:
         check_is("table", table, TranspositionTable, "give a TranspositionTable(rules), or None")
         if table.rules != rules:
@@ -277,7 +276,7 @@ def _solution(values: dict[int, int], nodes: int) -> Solution:
 
 
 def _other_hand(view: PlayerView, world: World) -> int:
-    """The other player's cards in a world, checked against the view."""
+    """Return the opponent's cards in a world, checked against the view."""
     rules, other = view.rules, 1 - view.player
     try:
         own, hand = (mask_of(rules.index[c] for c in world[p]) for p in (view.player, other))

@@ -1,9 +1,9 @@
 """Equilibria of small decks by counterfactual regret minimisation, compiled.
 
-Both players improve in turns. An information set has, for each action, the *regret* of not having
-always played it, weighted by chance and by the other player's plan (Zinkevich et al. 2007), and
-plays in proportion to positive regrets. The average of all plans converges to an equilibrium.
-``hearts_env.solve.regret`` has the algorithm, PDCFR+.
+Both players improve in turn. In an information set, the *regret* of an action is the gain from
+always having played it, weighted by chance and by the opponent's plan (Zinkevich et al. 2007).
+Play is proportional to positive regrets, and the average of all plans converges to an equilibrium.
+``hearts_env.solve.regret`` implements the algorithm, PDCFR+.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from hearts_env.support.interrupts import held_interrupt, noted_interrupt
 from hearts_env.support.workers import Threads
 
 SHIPPED = ("micro", "mini")
-"""Decks whose policies come with the package, for ``load``."""
+"""Decks with policies in the package, for ``load``."""
 DEFAULT_TARGET = 1e-5
 """The default exploitability, in points per deal, at which solving ends."""
 
-_TASK, _MOST_TASKS = 100_000, 32  # the fewest lines of a task of a thread; the most tasks
-_CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
+_TASK, _MOST_TASKS = 100_000, 32  # the fewest lines of a task, and the most tasks
+_CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown by this factor
 _LONGEST = 200  # ... or by this many
 _FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
 _SAVE_SHARE = 0.05  # of the time at most, for large states
@@ -56,8 +56,8 @@ class HandValue:
     """The value of a hand.
 
     Attributes:
-        hand: Its cards.
-        value: The points by which its player is ahead on average over the other's hands.
+        hand: The cards.
+        value: The margin of its player, averaged over the opponent's hands.
         share: The share of the deals in which the player has it.
     """
 
@@ -68,17 +68,17 @@ class HandValue:
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """Policies of both players and how near to an equilibrium they are.
+    """Policies of both players and their distance from an equilibrium.
 
     Attributes:
-        tree: The game tree that the policies are for.
-        chances: The chances of every action of either player, one a sequence of the tree.
+        tree: The game tree of the policies.
+        chances: The probability of each sequence of either player.
         value: The margin of the first leader between these policies, in points per deal.
-        exploitability: The margin of a best response to them, the mean over both seats.
+        exploitability: The margin of a best response, the mean over both seats.
         iterations: The number of iterations.
-        seconds: Their time, without the tree and the figures.
+        seconds: The time of the iterations, without building the tree and computing figures.
         curve: The exploitability during the work.
-        interrupted: If True, a signal stopped it before it was done.
+        interrupted: If True, a signal stopped it early.
     """
 
     tree: Tree
@@ -97,7 +97,7 @@ class Equilibrium:
 
     @property
     def megabytes(self) -> float:
-        """Memory of the arrays of tree and solver while it worked, in 10^6 bytes."""
+        """The memory of the arrays of tree and solver while solving, in 10^6 bytes."""
         return self.tree.size.gigabytes * 1000
 
     def hand_values(self, player: int = 0) -> list[HandValue]:
@@ -115,8 +115,8 @@ class Equilibrium:
     def save(self, path: str | Path) -> None:
         """Write the policies into a small file, rounded to 1/65535; whole or not at all.
 
-        Information sets that a player never reaches by its own play are left out: there it plays
-        uniformly.
+        Information sets that a player never reaches by its own play are left out. There the loaded
+        policy is uniform.
         """
         arrays = {f"chances{p}": chances for p, chances in enumerate(self.chances)}
         saved = Saved("policy", self.tree, self.iterations, self.seconds, arrays)
@@ -124,18 +124,18 @@ class Equilibrium:
 
 
 def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
-    """The policies in a file that ``Equilibrium.save`` or ``Solver.save`` has written.
+    """Return the policies from a file written by ``Equilibrium.save`` or ``Solver.save``.
 
     Args:
-        path: the file, or ``micro`` or ``mini`` for those that come with the package.
-        max_memory: gigabytes that the tree may take.
+        path: the file, or ``micro`` or ``mini`` for the policies in the package.
+        max_memory: the most memory of the tree, in gigabytes.
 
     Raises:
-        CheckpointError: it has none, or they do not fit this version's tree.
+        CheckpointError: the file has no policies, or they do not fit this version's tree.
     """
     rules = None
     if str(path) in SHIPPED:
-        # A policy that comes with the package is one of a deal, whatever ends a match today.
+        # A policy in the package is for single deals: the preset's match rules may change.
         path, rules = shipped_file(str(path)), Rules.preset(str(path))
     saved = read_solved(path, check_memory(max_memory), rules)
     tree, arrays, curve = saved.tree, saved.arrays, tuple(saved.curve)
@@ -149,7 +149,7 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
 
 
 def shipped_file(name: str) -> Path:
-    """The file of a policy that comes with the package, by its name in ``SHIPPED``."""
+    """Return the file of a policy in the package, by its name in ``SHIPPED``."""
     return _DATA / f"{name}.safetensors"
 
 
@@ -159,8 +159,8 @@ class Solver:
 
     Attributes:
         tree: The tree.
-        iteration: Iterations done.
-        seconds: Time that they took.
+        iteration: The number of iterations done.
+        seconds: The time of the iterations.
         curve: The results of ``look`` so far.
     """
 
@@ -174,9 +174,9 @@ class Solver:
 
         Args:
             tree: the tree to solve.
-            num_threads: threads that share the work; None: as many as there are processors, where
-                there is enough work. The result does not depend on it.
-            arrays: those of a saved state, which are used and not copied.
+            num_threads: the threads that share the work. If None, one per processor if there is
+                enough work. The result does not depend on it.
+            arrays: the arrays of a saved state, used without a copy.
 
         Raises:
             HeartsError: the number of threads is out of range.
@@ -199,16 +199,15 @@ class Solver:
             self._chances, self._regrets, self._averages = (
                 [arrays[f"{name}{p}"] for p in range(2)] for name in ARRAYS["state"]
             )
-        # Both players use the same memory, one after the other: for what their sequences earn, and
-        # for the plan of the one whose turn it is not.
+        # Both players use this memory in turn: for the earnings of their sequences, and for the
+        # opponent's plan.
         self._values, self._plan = np.zeros(max(sizes)), np.zeros(max(sizes))
         bases = [int(side.first[side.top]) for side in sides]
         self._tops = [np.zeros((len(self._cuts) - 1, base)) for base in bases]
         self._sets: list[Sets] = [
             (side.parent, side.first, base) for side, base in zip(sides, bases, strict=True)
         ]
-        # Compiled now, so that it is not counted as time for iterations; compilers do not like to
-        # be interrupted.
+        # Compile now: compiling must not count as time for iterations, nor be interrupted.
         with held_interrupt():
             memory, lines = self._memory(0), self._lines(0)
             marks, update, top = np.zeros((1, 2), np.int64), update_of(1), self._tops[0][0]
@@ -218,7 +217,7 @@ class Solver:
         self._follow(1)
 
     def _tasks(self) -> list[int]:
-        """The marks between which tasks lie, each a number of whole branches."""
+        """Return the marks between tasks, each of which is a number of whole branches."""
         marks = self.tree.marks
         begins, lines = np.flatnonzero(marks[:, 3]), int(marks[-1, 0])
         number = min(1 + lines // _TASK, _MOST_TASKS)
@@ -233,7 +232,7 @@ class Solver:
         return self.tree.ends[p], self.tree.ends[1 - p], self.tree.margins
 
     def step(self) -> None:
-        """One iteration: both players' turns."""
+        """Do one iteration: a turn of each player."""
         begin = clock.now()
         t = self.iteration + 1
         update = update_of(t)
@@ -243,7 +242,7 @@ class Solver:
         self.seconds += clock.now() - begin
 
     def _turn(self, p: int, update: Update) -> None:
-        """Pass back over a player's tree against the other's plan, then make its new plan.
+        """Pass back over a player's tree against the opponent's plan, then make its new plan.
 
         Values are multiplied by the number of deals, which makes no difference to regrets.
         """
@@ -265,7 +264,7 @@ class Solver:
         self._follow(p, update.weight)
 
     def _follow(self, p: int, weight: float = 0.0) -> None:
-        """Make the plan of a player, and add it times `weight` to the average."""
+        """Make a player's plan, and add it times `weight` to the average."""
         side, plan = self.tree.sides[p], self._plan
         plan[: len(side.hands)] = 1.0
         infosets = self.tree.marks[self._cuts, 1 + p].tolist()
@@ -282,7 +281,7 @@ class Solver:
         self._share(lambda task: forward(infosets[task], infosets[task + 1]))
 
     def _share(self, work: Callable[[int], None]) -> None:
-        """Do all tasks; every thread takes one after another."""
+        """Do all tasks; each thread takes them one by one."""
         tasks = iter(range(len(self._cuts) - 1))
 
         def take(_thread: int) -> None:
@@ -292,12 +291,12 @@ class Solver:
         self._threads.each(take)
 
     def chances(self) -> Profile:
-        """The policies of the average plans; uniform where they never get to."""
+        """Return the policies of the average plans; uniform where they have probability 0."""
         first, second = map(Side.chances, self.tree.sides, self._averages)
         return first, second
 
     def look(self) -> Checkpoint:
-        """Compute the exploitability of the average, and enter it in the curve."""
+        """Compute the exploitability of the average, and add it to the curve."""
         spread, value = self._figures()
         found = Checkpoint(self.iteration, self.seconds, spread, value)
         if not self.curve or self.curve[-1].iteration < self.iteration:
@@ -307,7 +306,7 @@ class Solver:
         return found
 
     def _figures(self) -> tuple[float, float]:
-        """Exploitability and value of the average plans, without a copy of them."""
+        """Return exploitability and value of the average plans without copying them."""
         tree, plans = self.tree, self._averages
         if not self.iteration:
             plans = list(map(Side.plan, tree.sides, self._chances))
@@ -340,12 +339,12 @@ class Solver:
 
     # -- files ------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
-        """Write all that is needed to continue, whole or not at all."""
+        """Write the state needed to continue; whole or not at all."""
         done = (self.iteration, self.seconds)
         write_solved(Path(path), Saved("state", self.tree, *done, self._state(), self.curve))
 
     def _state(self) -> dict[str, Floats]:
-        """The arrays that a file has."""
+        """Return the arrays to save."""
         names = ARRAYS["state"]
         return {f"{name}{p}": getattr(self, f"_{name}")[p] for name in names for p in range(2)}
 
@@ -353,10 +352,10 @@ class Solver:
     def load(
         cls, path: str | Path, max_memory: float = DEFAULT_MEMORY, num_threads: int | None = None
     ) -> Solver:
-        """The solver that was saved; it continues as if it had never stopped.
+        """Return a saved solver. It continues as if it had never stopped.
 
         Raises:
-            CheckpointError: the file has none, or it does not fit this version's tree.
+            CheckpointError: the file has no state, or it does not fit this version's tree.
         """
         saved = read_solved(path, check_memory(max_memory))
         if saved.kind != "state":
@@ -379,25 +378,25 @@ def solve(
     progress: Callable[[Checkpoint], None] | None = None,
     stopping: Callable[[], None] | None = None,
 ) -> Equilibrium:
-    """Find an equilibrium: until the target is met, or the iterations are used up.
+    """Find an equilibrium: stop at the target, or after the given number of iterations.
 
-    A signal (Ctrl-C, SIGTERM, SIGHUP) ends it after the present iteration; the result is marked as
-    interrupted. A second signal raises KeyboardInterrupt at once, and `save_to` keeps the last
-    state that was written whole.
+    A signal (Ctrl-C, SIGTERM, SIGHUP) ends it after the current iteration, and the result is marked
+    as interrupted. A second signal raises KeyboardInterrupt at once; `save_to` then keeps the last
+    state written.
 
     Args:
-        game: the rules, their tree, or a solver that continues.
+        game: the rules, their tree, or a solver to continue.
         target: exploitability in points per deal. If None, 1e-5 unless `iterations` is given.
-        iterations: at most this many in all.
-        save_to: a file for the solver's state, written at once, soon again, then every minute, and
-            at the end. One process at a time may use it. If a write in between fails, it is tried
-            again, with a warning.
-        progress: called at each look at the exploitability.
+        iterations: the most iterations in all.
+        save_to: a file for the solver's state, written at the start, soon again, then every minute,
+            and at the end. One process at a time may use it. If a write in between fails, a warning
+            says so and the next write tries again.
+        progress: called each time the exploitability is computed.
         stopping: called when the first signal comes.
 
     Raises:
-        HeartsError: the tree would be too large, or an argument cannot be.
-        OSError: the state cannot be written, at the beginning or at the end.
+        HeartsError: the tree would be too large, or an argument is invalid.
+        OSError: the first or last write of the state failed.
     """
     if target is not None:
         target = check_positive("target", target, ", or None")
@@ -439,7 +438,7 @@ def solve(
 
 
 class _StateFile:
-    """The file that a solver's state is saved to while it works."""
+    """The file of a solver's state."""
 
     def __init__(self, solver: Solver, path: Path) -> None:
         check_folder(path)
@@ -452,7 +451,7 @@ class _StateFile:
         self.solver.save(self.path)
 
     def save_when_due(self) -> None:
-        """Write the state if it is time to; where that fails, warn and try again later."""
+        """Write the state if it is due. If that fails, warn and try again later."""
         begin = clock.now()
         if begin < self.due:
             return
@@ -470,11 +469,11 @@ class _StateFile:
 
 
 def _next_look(iteration: int) -> int:
-    """At which iteration to look next."""
+    """Return the next iteration at which to compute the exploitability."""
     due = 1
     while due <= iteration:
         step = int(due * _CHECK_EVERY) + 1 - due
-        if step >= _LONGEST:  # from here on always by this many
+        if step >= _LONGEST:  # constant from here on
             return due + _LONGEST * ((iteration - due) // _LONGEST + 1)
         due += step
     return due

@@ -1,18 +1,18 @@
-"""Policies and solvers' states in files: written whole, and read with every check.
+"""Files of policies and solver states: written whole, and checked completely when read.
 
-A file is a safetensors file. Nothing in it can run code, and it takes no more memory than its size
-until its figures agree with the tree that its rules need. The header:
+They are safetensors files. Nothing in them can run code, and reading takes no more memory than the
+file's size until its figures agree with the tree of its rules. The header:
 
 | key | value |
 |---|---|
 | `format` | `hearts-env equilibrium` |
 | `version` | `3` |
-| `about` | JSON: `kind` (policy or state), `rules`, `sequences` (how many of each player), `tree` (a number that differs between trees), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
-| `digest` | of everything else |
+| `about` | JSON: `kind` (policy or state), `rules`, `sequences` (the number for each player), `tree` (a checksum of the tree), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
+| `digest` | the digest of everything else |
 
-Of a state the tensors are ``chances0``, ``regrets1``, ...: float64, one number a sequence. Of a
-policy ``chances0`` and ``chances1``: packed by zlib, 16 bits for each sequence but the empty ones,
-65535 for certain and all zeros where the player never gets by its own play.
+A state has the tensors ``chances0``, ``regrets1``, ...: float64, one number per sequence. A policy
+has ``chances0`` and ``chances1``: packed by zlib, 16 bits per sequence without the empty ones.
+65535 is certainty. An information set is all zeros if the player never reaches it by its own play.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors,
 
 FORMAT, VERSION = "hearts-env equilibrium", 3
 ARRAYS = {"policy": ("chances",), "state": ("chances", "regrets", "averages")}
-"""What a file has of each player, one number a sequence, by its kind."""
+"""The arrays of each player in a file, one number per sequence, by the file's kind."""
 MOST_HEADER = 16 * 2**20
-"""Bytes of a header at most; that of a state whose curve has 20,000 points takes a sixteenth."""
+"""The most bytes of a header: 16 times the header of a state with 20,000 points of its curve."""
 
 _CERTAIN = 65535
 _MOST_ITERATIONS = 10**12
@@ -48,14 +48,14 @@ _MOST_ITERATIONS = 10**12
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How far the solving has come.
+    """The progress of a solver.
 
     Attributes:
-        iteration: Iterations done; in one, both players have had their turn.
-        seconds: Time for them, that for exploitability not counted.
-        exploitability: Of the average so far.
-        value: What the first leader is ahead, in points a deal, in the average so far.
-        seconds_left: An estimate of the time left; None while it is unknown.
+        iteration: The number of iterations done; each has a turn of both players.
+        seconds: The time of the iterations, without computing exploitability.
+        exploitability: The exploitability of the average so far, in points per deal.
+        value: The margin of the first leader in the average so far, in points per deal.
+        seconds_left: An estimate of the time left, or None while it is unknown.
     """
 
     iteration: int
@@ -67,15 +67,15 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What a file holds: the policies of an ``Equilibrium``, or the state of a ``Solver``.
+    """The content of a file: the policies of an ``Equilibrium``, or the state of a ``Solver``.
 
     Attributes:
         kind: ``policy`` or ``state``.
         tree: The game tree.
-        iterations: Iterations done.
-        seconds: Their time.
-        arrays: The arrays of `ARRAYS`, each for both players, as ``chances0``.
-        curve: Of a state: the exploitability so far.
+        iterations: The number of iterations done.
+        seconds: The time of the iterations.
+        arrays: The arrays of `ARRAYS`, each for both players, such as ``chances0``.
+        curve: The exploitability so far; only for a state.
     """
 
     kind: str
@@ -91,7 +91,7 @@ def write_solved(path: Path, saved: Saved) -> None:
     """Write a file, whole or not at all, without a second copy of a state in memory.
 
     Raises:
-        HeartsError: the folder is not there.
+        HeartsError: the folder does not exist.
         OSError: the file cannot be written.
     """
     tree, is_state = saved.tree, saved.kind == "state"
@@ -112,17 +112,17 @@ def write_solved(path: Path, saved: Saved) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a file whose folder is not there.
+    """Raise unless the folder of a file exists.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: it does not.
     """
     if not path.parent.is_dir():
         raise HeartsError(f"save_to: there is no folder {str(path.parent)!r}; make it first")
 
 
 def _packed(saved: Saved) -> Tensors:
-    """The chances in 16 bits each, zeros where the player never gets to by its own play."""
+    """Return the probabilities in 16 bits each, zeros where the player's own play never leads."""
     tensors: Tensors = {}
     for name, side in zip(saved.arrays, saved.tree.sides, strict=True):
         chances = saved.arrays[name]
@@ -135,7 +135,7 @@ def _packed(saved: Saved) -> Tensors:
 
 
 def _number_of(tree: Tree) -> int:
-    """A number that differs between trees whose sequences are numbered differently."""
+    """Return a checksum of the numbering of a tree's sequences."""
     digest = 0
     arrays = [array for s in tree.sides for array in (s.hands, s.parent, s.first)]
     for array in (*arrays, tree.margins):
@@ -145,15 +145,15 @@ def _number_of(tree: Tree) -> int:
 
 # ---- reading -------------------------------------------------------------------------------------
 def read_solved(path: str | Path, max_memory: float, rules: Rules | None = None) -> Saved:
-    """The policies or the state in a file.
+    """Return the policies or the state in a file.
 
     Args:
         path: the file.
-        max_memory: gigabytes that it, and the tree of its rules, may take.
-        rules: those that the file was made with; None: as it says.
+        max_memory: the most memory, in gigabytes, of the file and of the tree of its rules.
+        rules: the rules of the file. If None, the rules in its header.
 
     Raises:
-        CheckpointError: it is something else, is damaged, or does not fit this version's tree.
+        CheckpointError: the file is something else, damaged, or does not fit this version's tree.
     """
     where = str(path) if str(path).isprintable() else quoted(str(path))
     if kind_of(path) != "file":
@@ -166,7 +166,7 @@ def read_solved(path: str | Path, max_memory: float, rules: Rules | None = None)
 
 
 def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, Any]]:
-    """The arrays of a file and what its header says about them; neither is checked yet."""
+    """Return the arrays and the header's ``about`` of a file, neither of them checked yet."""
     size = path.stat().st_size
     if size > max_memory * 1e9 + MOST_HEADER:
         raise _bad(
@@ -201,14 +201,14 @@ def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, Any]]:
 
 
 def _bad(what: str, fix: str = "solve it again", value: Any = None) -> CheckpointError:
-    """What is wrong with a file; ``read_solved`` says with which."""
+    """Return the error for a file; ``read_solved`` adds the file's name."""
     return CheckpointError("; ".join([what, fix]), value=value)
 
 
 def _checked(
     tensors: Tensors, about: dict[str, Any], max_memory: float, rules: Rules | None
 ) -> Saved:
-    """What a file holds, every entry checked."""
+    """Return the content of a file, with every entry checked."""
     kind: Any = about.get("kind")
     seconds: Any = about.get("seconds")
     is_state = kind == "state"
@@ -231,7 +231,7 @@ def _checked(
 
 
 def _tree(about: dict[str, Any], max_memory: float, rules: Rules | None) -> Tree:
-    """The tree of the file's rules, or of `rules`, which is the one it was made with."""
+    """Return the tree of `rules`, or of the file's rules."""
     stated = about.get("sequences")
     if not isinstance(stated, list) or [type(n) for n in stated] != [int, int]:
         raise _bad("sequences is damaged")
@@ -241,8 +241,8 @@ def _tree(about: dict[str, Any], max_memory: float, rules: Rules | None) -> Tree
         check_two_players(rules)
     except (HeartsError, TypeError) as error:
         raise _bad(f"its rules cannot be played: {error}") from None
-    # Building a tree may take minutes, which a file of a few kilobytes cannot be worth. Either
-    # player may be dealt any hand, and each of its hands has an empty sequence.
+    # Building a tree may take minutes: check first that the file is large enough for its rules.
+    # Either player may be dealt any hand, and each hand has an empty sequence.
     if math.comb(len(rules.deck), rules.hand_size) > most:
         raise _bad("has too few numbers for its rules")
     try:
@@ -258,7 +258,7 @@ def _tree(about: dict[str, Any], max_memory: float, rules: Rules | None) -> Tree
 
 
 def _array(name: str, array: Array, side: Side) -> Array:
-    """An array of a state."""
+    """Return a checked array of a state."""
     if array.shape != (side.num_sequences,) or array.dtype != np.float64:
         raise _bad(f"{name} is of another size than its rules need")
     if not np.isfinite(array).all():
@@ -269,7 +269,7 @@ def _array(name: str, array: Array, side: Side) -> Array:
 
 
 def _unpacked(name: str, packed: Array, side: Side) -> Floats:
-    """The chances of a player in a policy; uniform where it never gets to."""
+    """Return a player's probabilities from a policy; uniform where the player never gets."""
     hands = len(side.hands)
     size = 2 * (side.num_sequences - hands)
     try:
@@ -289,7 +289,7 @@ def _unpacked(name: str, packed: Array, side: Side) -> Floats:
 
 
 def _policy(name: str, chances: Floats, side: Side) -> Floats:
-    """Chances that make a policy."""
+    """Return probabilities after checking that they make a policy."""
     try:
         return side.check(chances, name)
     except HeartsError as error:
@@ -297,7 +297,7 @@ def _policy(name: str, chances: Floats, side: Side) -> Floats:
 
 
 def _curve(rows: Any, iteration: int) -> list[Checkpoint]:
-    """The points of a state's curve, in order."""
+    """Return the points of a state's curve, in order."""
     try:
         curve = [Checkpoint(i, float(s), float(e), float(v)) for i, s, e, v in rows]
         counts = [-1, *(row[0] for row in rows)]

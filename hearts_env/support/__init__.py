@@ -1,5 +1,6 @@
-"""What every room may use and no game is in: arrays, arguments, errors, files, progress, signals.
+"""Shared tools without any knowledge of the game: arrays, arguments, errors, files and progress.
 
-``arguments`` checks what users give, ``errors`` words it, ``files`` writes whole files;
-``jit``, ``bits`` and ``workers`` matter to compiled code only. Nothing here imports another room.
+``arguments`` checks users' values, ``errors`` words the messages, and ``files`` writes whole
+files. ``jit``, ``bits`` and ``workers`` serve compiled code. Nothing here imports another package
+of ``hearts_env``.
 """

@@ -1,8 +1,8 @@
-"""Checks of arguments, for everything that users call: one home, so that all answer alike.
+"""Checks of arguments for everything that users call, so that all messages read alike.
 
-A whole number is what ``operator.index`` takes, except True and False. Every ``check_`` function
-returns the value, in Python's own type, or raises `HeartsError` (where it is said, a subclass),
-whose message names the argument, the value and what to give.
+A whole number is any value that ``operator.index`` takes, except True and False. Each ``check_``
+function returns the value in Python's own type, or raises `HeartsError` or a subclass. The
+message names the argument, the value and the fix.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MAX_SEED = 2**63 - 1
 
 
 def whole(value: object) -> int | None:
-    """`value` as an int, of any size; None if it is not a whole number."""
-    if value.__class__ is int:  # as mostly
+    """Return `value` as an int of any size, or None if it is not a whole number."""
+    if value.__class__ is int:  # the usual case
         return value
     if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == "?"):
         return None
@@ -39,16 +39,16 @@ def whole(value: object) -> int | None:
 
 
 def only(value: object) -> object:
-    """The element of an array that has just one; anything else as it is."""
+    """Return the element of an array of size one; anything else unchanged."""
     if isinstance(value, np.ndarray) and value.size == 1:
         return value.reshape(())[()]
     return value
 
 
 def is_word(value: object) -> bool:
-    """Whether it is text at all: arrays and the like cannot even be compared with a word.
+    """Return whether a value is text: arrays cannot even be compared with a word.
 
-    A function, as the type checker would refuse to ask this of what is declared to be text.
+    This is a function because type checkers reject the test on values declared as text.
     """
     return isinstance(value, str)
 
@@ -61,9 +61,9 @@ def check_number(
     error: type[HeartsError] = HeartsError,
     other: str = "",
 ) -> int:
-    """`value` as a whole number from `low` to `high`; None: of any size.
+    """Return `value` as a whole number from `low` to `high`. If `high` is None, there is no bound.
 
-    `other` ends the message: what else could be given.
+    `other` ends the message with another choice, such as ", or None".
     """
     number = whole(value)
     if number is not None and low <= number and (high is None or number <= high):
@@ -74,32 +74,32 @@ def check_number(
 
 
 def _show(bound: int) -> str:
-    """A bound in a message."""
+    """Return a bound as text for a message."""
     return "2**63 - 1" if bound == MAX_SEED else f"{bound:,}"
 
 
 def check_count(name: str, value: object, bound: int) -> int:
-    """`value` as a whole number from 0 to `bound` - 1, or a `DealError`."""
+    """Return `value` as a whole number from 0 to `bound` - 1, or raise `DealError`."""
     return check_number(name, value, 0, bound - 1, DealError)
 
 
 def check_seed(seed: object) -> int:
-    """`seed` as a whole number from 0 to 2**63 - 1, or a `DealError`."""
+    """Return `seed` as a whole number from 0 to 2**63 - 1, or raise `DealError`."""
     return check_number("seed", seed, 0, MAX_SEED, DealError)
 
 
 def check_any_seed(seed: object) -> int:
-    """`seed` as a whole number from 0, of any size."""
+    """Return `seed` as a whole number of any size from 0."""
     return check_number("seed", seed, 0, None, other=", or None")
 
 
 def check_player(player: object, players: int) -> int:
-    """`player` as one of the seats, from 0 to `players` - 1."""
+    """Return `player` as a seat from 0 to `players` - 1."""
     return check_number("player", player, 0, players - 1)
 
 
 def check_max_deals(max_deals: int | None, episode: str) -> int | None:
-    """The number of deals after which a match is cut off, or None."""
+    """Return the number of deals after which a match is cut off, or None."""
     if max_deals is None:
         return None
     if episode != "match":
@@ -112,12 +112,12 @@ def check_max_deals(max_deals: int | None, episode: str) -> int | None:
 
 
 def check_chance(name: str, value: object) -> float:
-    """`value` as a probability."""
+    """Return `value` as a probability."""
     return check_range(name, value, 0, 1)
 
 
 def check_range(name: str, value: object, low: float, high: float, other: str = "") -> float:
-    """`value` as a number from `low` to `high`; `other` ends the message."""
+    """Return `value` as a number from `low` to `high`; `other` ends the message."""
     number = _finite(value)
     if number is None or not low <= number <= high:
         raise HeartsError(
@@ -128,7 +128,7 @@ def check_range(name: str, value: object, low: float, high: float, other: str = 
 
 
 def check_positive(name: str, value: object, other: str = "") -> float:
-    """`value` as a number above 0; `other` ends the message: what else could be given."""
+    """Return `value` as a number above 0; `other` ends the message."""
     number = _finite(value)
     if number is None or number <= 0:
         raise HeartsError(
@@ -138,7 +138,7 @@ def check_positive(name: str, value: object, other: str = "") -> float:
 
 
 def check_finite(name: str, value: object) -> float:
-    """`value` as a number of either sign."""
+    """Return `value` as a number of either sign."""
     number = _finite(value)
     if number is None:
         raise HeartsError(f"{name}: {quoted(value)} is not a finite number; give one", value=value)
@@ -146,7 +146,7 @@ def check_finite(name: str, value: object) -> float:
 
 
 def _finite(value: object) -> float | None:
-    """`value` as a float; None if it is not a number, not finite, or too large for a float."""
+    """Return `value` as a float, or None if it is not a finite number within a float's range."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return None
     try:
@@ -157,7 +157,7 @@ def _finite(value: object) -> float | None:
 
 
 def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError) -> bool:
-    """`value`, True or False."""
+    """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise error(f"{name}: {quoted(value)} is unknown; give True or False", value=value)
     return bool(value)
@@ -166,15 +166,15 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
 def check_is(
     name: str, value: object, kind: type, fix: str, error: type[HeartsError] = HeartsError
 ) -> None:
-    """Refuse a value that is not of this type; `fix` says what to give."""
+    """Raise unless a value has the type `kind`; `fix` ends the message."""
     if not isinstance(value, kind):
         raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
 
 
 def is_plain_name(value: object) -> bool:
-    """Whether a value can name something on a command line and in messages, on one line.
+    """Return whether a value can be a name on a command line and in messages.
 
-    That is text that can be printed, without space at its ends, and that is not an option.
+    Such a name is printable text on one line, has no space at its ends and is not an option.
     """
     return (
         isinstance(value, str)
@@ -185,7 +185,7 @@ def is_plain_name(value: object) -> bool:
 
 
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
-    """`value`, one of `choices`."""
+    """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(quoted(value).strip("\"'"), choices)
         raise HeartsError(f"{field}: {quoted(value)} is unknown; {near}", value=value)
@@ -193,7 +193,7 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
 
 
 def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
-    """`value`, an array of the shape and dtype of `like`, with finite numbers only."""
+    """Return `value` if it is an array of finite numbers with the shape and dtype of `like`."""
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"
         raise HeartsError(f"{name}: found {found}; needed is {like.shape} {like.dtype}")
@@ -203,7 +203,7 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
 
 
 def array_in_memory(name: str, value: object) -> NDArray[Any]:
-    """`value` as a NumPy array that shares its memory: one of NumPy, or of the CPU and DLPack."""
+    """Return `value` as a NumPy array in the same memory: a NumPy array, or DLPack on the CPU."""
     if isinstance(value, np.ndarray):
         return value
     kind = type(value).__name__
@@ -213,20 +213,22 @@ def array_in_memory(name: str, value: object) -> NDArray[Any]:
                 first, second = np.asarray(value), np.asarray(value)
                 if np.may_share_memory(first, second) or not first.size:  # neither is a copy
                     return first
-        except Exception as error:  # any library's: it wants a gradient, or knows another dtype
+        except (
+            Exception
+        ) as error:  # any library's own, for example because of a gradient or a dtype
             raise HeartsError(f"{name}: {kind}: {str(error)[:200]}; give a NumPy array") from None
     raise HeartsError(f"{name}: {kind} is not an array in main memory; give a NumPy array")
 
 
 _MAIN_MEMORY = (1, 3)
-"""DLPack's numbers of the CPU's memory, and of that which a GPU can reach too."""
+"""DLPack's numbers of CPU memory, and of CPU memory that a GPU can reach."""
 
 
 def whole_numbers(value: object) -> NDArray[np.int64] | None:
-    """`value` as a contiguous, writeable int64 array; None: it is not an array of whole numbers.
+    """Return `value` as a contiguous, writeable int64 array, or None if it has no whole numbers.
 
-    An array that is all that already is returned itself. Compiled functions get nothing else, or
-    they would be compiled once more for every other kind of array.
+    An array that already fits is returned without a copy. Compiled functions get no other kind,
+    because each kind would compile them again.
     """
     try:
         array: NDArray[Any] = np.asarray(value)
@@ -248,7 +250,7 @@ def check_numbers(
     span: tuple[int, int] | None = None,
     error: type[HeartsError] = HeartsError,
 ) -> NDArray[np.int64]:
-    """`value` as ``whole_numbers``, `size` of them, from the first to the last of `span`."""
+    """Return `size` whole numbers within `span`, as ``whole_numbers`` does."""
     found = whole_numbers(value)
     if (
         found is None
@@ -265,17 +267,17 @@ def check_numbers(
 
 
 def check_actions(actions: object, size: int) -> NDArray[np.int64]:
-    """The actions of `size` games."""
+    """Return the actions of `size` games."""
     return check_numbers("actions", actions, size)
 
 
 def check_seeds(seeds: object, size: int) -> NDArray[np.int64]:
-    """The seeds of `size` games, or a `DealError`."""
+    """Return the seeds of `size` games, or raise `DealError`."""
     return check_numbers("seeds", seeds, size, (0, MAX_SEED), DealError)
 
 
 def action_number(action: object) -> int:
-    """An action as an int, or an `IllegalActionError`."""
+    """Return an action as an int, or raise `IllegalActionError`."""
     number = whole(only(action))
     if number is None:
         raise IllegalActionError(

@@ -1,4 +1,4 @@
-"""Names for the types of arrays, by what their elements are."""
+"""Names for array types, by element type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The clock that limits work, decides when to save, and times what is shown.
+"""The clock for time limits, for the next save and for displayed times.
 
-Call it as ``clock.now()``: tests set another ``now``. What is only measured and reported may read
-``time`` itself.
+Call it as ``clock.now()``, because tests replace ``now``. Code that only measures and reports may
+read ``time`` itself.
 """
 
 from __future__ import annotations
@@ -9,4 +9,4 @@ from __future__ import annotations
 import time
 
 now = time.perf_counter
-"""Seconds since some moment, as a float that never goes back."""
+"""Seconds since some moment, as a float that never decreases."""

@@ -1,7 +1,7 @@
-"""The errors of the package: one family, whose messages all read alike.
+"""The errors of the package. All messages have one form.
 
 A message reads "argument: what is wrong with the value; what to do". ``HeartsError`` takes the
-argument and the hint from it, so a message is written once, as it reads.
+argument and the hint from the message.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from pathlib import Path
 from typing import Any
 
 MAX_QUOTED = 80
-"""Characters of a user's text that a message repeats."""
+"""The most characters of a user's text in a message."""
 MAX_MESSAGE = 2000
-"""Characters of a whole message."""
+"""The most characters of a message."""
 
 
 class HeartsError(ValueError):
     """Base of every error that a user's mistake can cause.
 
-    A message is cut at ``MAX_MESSAGE`` characters. The attributes survive pickling; of a `value`
-    that is neither text nor a number, only its ``quoted`` text does.
+    A message is cut at ``MAX_MESSAGE`` characters. The attributes survive pickling, except that a
+    `value` other than text or a number becomes its ``quoted`` text.
 
     Attributes:
-        argument: What the message is about: an argument, an option, a field or a file. It begins
-            the message. "" if the message names none.
-        value: What was given; None if that is unknown.
-        hint: What to do; "" if the message does not say.
+        argument: The argument, option, field or file at the start of the message; "" if there is
+            none.
+        value: The value given, or None if unknown.
+        hint: The fix; "" if the message has none.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class HeartsError(ValueError):
         super().__init__(*messages)
         message = args[0] if args and isinstance(args[0], str) else ""
         begin, colon, rest = message.partition(": ")
-        shown = "" if value is None else quoted(value)  # it may hold semicolons of its own
+        shown = "" if value is None else quoted(value)  # it may contain semicolons
         self.argument: str = (begin if colon else "") if argument is None else argument
         self.value: Any = value
         self.hint: str = rest.replace(shown, "", 1).partition("; ")[2] if hint is None else hint
@@ -63,11 +63,11 @@ class RulesError(HeartsError):
 
 
 class DealError(HeartsError):
-    """A deal whose cards are missing, doubled, foreign or wrongly counted."""
+    """A deal with missing, duplicate or foreign cards, or the wrong number of them."""
 
 
 class IllegalActionError(HeartsError):
-    """An action that the rules do not allow now; the game is unchanged."""
+    """An action that the rules forbid now; the game is unchanged."""
 
 
 class NotationError(HeartsError):
@@ -75,14 +75,14 @@ class NotationError(HeartsError):
 
 
 class CheckpointError(HeartsError):
-    """A file that is not a checkpoint, or one made for something else."""
+    """A file that is not a checkpoint, or is a checkpoint of something else."""
 
 
 def quoted(value: object) -> str:
-    """``repr`` of a value for a message, in at most ``MAX_QUOTED`` characters.
+    """Return ``repr`` of a value for a message, in at most ``MAX_QUOTED`` characters.
 
-    Whatever it is, it takes little time: also a text of megabytes, a deeply nested list, and a
-    number with more digits than Python writes.
+    It is fast for any value: megabytes of text, a deeply nested list, or a number with more digits
+    than Python converts.
     """
     short = reprlib.Repr()
     short.maxlevel, short.maxdict, short.maxother = 3, 20, 2 * MAX_QUOTED
@@ -93,13 +93,13 @@ def quoted(value: object) -> str:
             text = repr(value[: 2 * MAX_QUOTED])
         else:
             text = short.repr(value)
-    except Exception:  # an object's own repr may do anything
+    except Exception:  # an object's repr may raise anything
         text = f"<{type(value).__name__}>"
     return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 3] + "..."
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """The fix for an unknown word: the nearest known one, and all of them."""
+    """Return the fix for an unknown word: the nearest known word, and all known words."""
     names = [str(name) for name in known]
     word = word if isinstance(word, str) else quoted(word)
     near = difflib.get_close_matches(word[:MAX_QUOTED], names, n=1, cutoff=0.5)
@@ -108,9 +108,9 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def needs(extra: str) -> str:
-    """What a message says where an extra of this package is missing: which, and how to install it.
+    """Return the message's end for a missing extra of this package, with the command to install it.
 
-    In a checkout it is installed from there, elsewhere by the package's name.
+    The command installs from the checkout if there is one, else by the package's name.
     """
     here = (Path(__file__).parents[2] / "pyproject.toml").is_file()
     command = f'pip install -e ".[{extra}]"' if here else f"pip install 'hearts-env[{extra}]'"
@@ -118,15 +118,15 @@ def needs(extra: str) -> str:
 
 
 def library(module: str, what: str, extra: str) -> Any:
-    """A module of a library that comes with an extra of this package, imported when it is needed.
+    """Return a module of a library that an extra installs, imported on demand.
 
     Args:
-        module: its name.
-        what: what needs it, the beginning of the message: ``plot: drawing``.
-        extra: the extra that has it.
+        module: the module's name.
+        what: the beginning of the message, such as ``plot: drawing``.
+        extra: the extra that installs it.
 
     Raises:
-        HeartsError: if it is not installed; the message says how to install it.
+        HeartsError: it is not installed; the message gives the command to install it.
     """
     try:
         return importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, read up to a limit, and held by one process at a time."""
+"""Files: written whole or not at all, read up to a limit, and locked by one process at a time."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ _NOT_SUPPORTED = (
     errno.EPERM,
     errno.EROFS,
 )
-"""What fsync answers for a folder on file systems that cannot do it."""
+"""Errors from the fsync of a folder on file systems without support for it."""
 
 _MOST_OF_NAME = 50
-"""Characters of a file's name that the name of its unfinished file begins with."""
+"""The most characters of a file's name in the name of its unfinished file."""
 _LONGEST_NAME = 240
-"""Bytes of a file's name, so that its lock, ``.NAME.lock``, can be named too."""
+"""The most bytes of a file's name, leaving room for its lock's name ``.NAME.lock``."""
 _LEFTOVER = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.tmp")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Make `data` the content of a file: after a crash there is the old content or the new one.
+    """Make `data` the content of a file: a crash leaves either the old content or the new.
 
-    A link stays and keeps its target. A device or a pipe is written to, and stays one. After an
-    ``OSError``, whose ``filename`` is `path`, the old content stands, unless the disk failed after
-    the new content was in place (EIO from the fsync of the folder).
+    A link stays a link, and its target is written. A device or a pipe is written to directly. After
+    an ``OSError``, which has `path` as its ``filename``, the file has its old content. The only
+    exception is a disk failure after the replacement (EIO from the fsync of the folder).
     """
     with writing_whole(path) as file:
         file.write(data)
 
 
 def write_json(path: Path, value: Any) -> None:
-    """``write_whole`` of `value` in JSON for people to read."""
+    """Write `value` with ``write_whole`` as indented JSON."""
     write_whole(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
 def json_object(text: str | bytes) -> dict[str, Any] | None:
-    """The object that JSON text from outside is; None if it is damaged, or another value."""
+    """Return the JSON object in untrusted text, or None if it is damaged or not an object."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -66,7 +66,7 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
 
 @contextlib.contextmanager
 def writing_whole(path: Path) -> Iterator[IO[bytes]]:
-    """``write_whole`` of what is written in this block; it need not be in memory at once."""
+    """Write as ``write_whole`` does from a block, without all of the content in memory."""
     given = path
     try:
         if path.is_symlink():
@@ -77,7 +77,7 @@ def writing_whole(path: Path) -> Iterator[IO[bytes]]:
             return
         with _replacing(path) as file:
             yield file
-    except OSError as error:  # a full disk does not say by itself which file it was
+    except OSError as error:  # the error of a full disk has no file name
         if error.errno is not None:
             error.filename, error.filename2 = str(given), None
         raise
@@ -85,8 +85,8 @@ def writing_whole(path: Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file beside an ordinary one, or beside nothing, and put it in its place."""
-    short = path.name[:_MOST_OF_NAME]  # a name as long as a file system allows gets no longer
+    """Write a temporary file beside `path`, then replace `path` by it."""
+    short = path.name[:_MOST_OF_NAME]  # the longest allowed name must not grow
     temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with _opened_locked(temporary) as file:
@@ -98,12 +98,12 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    if os.name == "posix":  # the new name, too, outlives a loss of power
+    if os.name == "posix":  # let the new name survive a loss of power
         _sync_folder(path.parent)
 
 
 def _opened_locked(path: Path) -> IO[bytes]:
-    """A new file to write to, and its lock, where there are locks: see ``remove_leftovers``."""
+    """Return a new file to write to, locked if possible: see ``remove_leftovers``."""
     while True:
         file = path.open("wb")
         if sys.platform == "win32":
@@ -116,14 +116,14 @@ def _opened_locked(path: Path) -> IO[bytes]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring a folder's names to the disk, where the file system and the permissions allow it.
+    """Write a folder's names to the disk, if the file system and the permissions allow it.
 
-    The file is whole and in place by now, so the lack of a guarantee is not a failure. A disk that
-    cannot write (EIO, ENOSPC) is one: what seems to be there may be gone after a loss of power.
+    The file is already whole and in place, so a missing guarantee is not an error. A disk that
+    cannot write (EIO, ENOSPC) is one: the file may vanish after a loss of power.
     """
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # a folder that may be written to, but not read
+    except PermissionError:  # a folder may be writable but not readable
         return
     try:
         os.fsync(handle)
@@ -136,7 +136,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def removed_if_unused(folder: Path) -> Iterator[None]:
-    """Remove a folder that was made for this block if the block fails and leaves nothing in it."""
+    """Remove a folder made for this block if the block fails and leaves it empty."""
     try:
         yield
     except BaseException:
@@ -146,10 +146,10 @@ def removed_if_unused(folder: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of ``writing_whole`` that no process writes any more.
+    """Remove unfinished files of ``writing_whole`` that no process is writing.
 
-    Whoever writes one holds its lock. Their numbers of processes are for people: another process
-    may have such a number by now, in containers each time.
+    A process that is writing holds the file's lock. The process number in the name is only for
+    people, because another process may have it by now; in containers it always does.
     """
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
@@ -159,9 +159,9 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """What is at a path: ``file``, ``folder``, ``other``; "" where nothing is, or can be.
+    """Return the kind of a path: ``file``, ``folder`` or ``other``; "" if nothing exists there.
 
-    A name that is too long for the system, or has a null character, is one where nothing can be.
+    A name that is too long for the system or has a null character is "".
     """
     try:
         mode = os.stat(path).st_mode
@@ -171,11 +171,11 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 
 def read_limited(path: Path, limit: int, what: str) -> bytes:
-    """The content of an ordinary file of at most `limit` bytes; a device or a pipe is refused.
+    """Return the content of an ordinary file of at most `limit` bytes; reject devices and pipes.
 
-    Messages call it `what`, such as "a hand history".
+    Messages call the file `what`, such as "a hand history".
     """
-    if not stat.S_ISREG(path.stat().st_mode):  # asked before opening: a pipe would wait for ever
+    if not stat.S_ISREG(path.stat().st_mode):  # check before opening: a pipe would block
         raise HeartsError(f"file: {str(path)!r} is not an ordinary file; give {what}")
     with path.open("rb") as file:
         data = file.read(limit + 1)
@@ -187,9 +187,9 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
 
 
 def check_output(path: Path, name: str) -> None:
-    """Refuse a file that could not be written, before what goes into it is computed.
+    """Raise if a file could not be written; call it before computing the content.
 
-    It is a folder, nothing, or too long a name, or its folder is missing. Messages begin with
+    It rejects a folder, an empty or too long name, and a missing folder. Messages begin with
     `name`, the option or argument.
     """
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
@@ -204,9 +204,9 @@ def check_output(path: Path, name: str) -> None:
 
 
 def lock_beside(path: Path) -> Path:
-    """The lock file of a file: beside it, or, for a link, beside what the link leads to.
+    """Return the lock file of a file: beside it, or beside the target of a link.
 
-    So those who name the file and those who name a link to it hold the same lock.
+    So a file and a link to it share one lock.
     """
     path = Path(os.path.realpath(path))
     return path.with_name(f".{path.name}.lock")
@@ -214,11 +214,11 @@ def lock_beside(path: Path) -> Path:
 
 @contextlib.contextmanager
 def held(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file `path` in this block, so that only one process works on something.
+    """Hold the lock file `path` during this block, so only one process works on something.
 
-    The lock file is made here, and removed at the end. The lock belongs to the process, not to the
-    file: after a kill it is free again. Where another process holds it, a `CheckpointError` begins
-    with `what`: "run: 'runs/demo'".
+    It has no effect on Windows and on file systems without locks. The lock file is created here
+    and removed at the end. The lock belongs to the process, so a killed process releases it. If
+    another process holds it, a `CheckpointError` begins with `what`, such as "run: 'runs/demo'".
     """
     if sys.platform == "win32":
         yield
@@ -227,7 +227,7 @@ def held(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is held: whoever has opened it meanwhile finds that it is gone.
+        # Remove it while holding it, so a process that has opened it sees that it is gone.
         with contextlib.suppress(OSError):
             if _is_at(handle, path):
                 path.unlink()
@@ -235,7 +235,7 @@ def held(path: Path, what: str) -> Iterator[None]:
 
 
 def _locked(path: Path, what: str) -> int:
-    """A handle of the lock file, locked where the file system has locks."""
+    """Return a handle of the lock file, locked if the file system has locks."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -249,7 +249,7 @@ def _locked(path: Path, what: str) -> int:
         except OSError:  # a file system without locks
             return handle
         if _is_at(handle, path):
-            # On a full disk the owner stays unknown; what is written next names its own file.
+            # On a full disk the owner stays unknown; later writes report the full disk.
             with contextlib.suppress(OSError):
                 os.ftruncate(handle, 0)
                 owner = f"{os.getpid()} on {platform.node()}\n"
@@ -259,7 +259,7 @@ def _locked(path: Path, what: str) -> int:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether an open file is the one at `path`, and not one that was there before."""
+    """Return whether an open file is the one now at `path`."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except FileNotFoundError:
@@ -267,9 +267,9 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def is_held(path: Path, *, unknown: bool = False) -> bool:
-    """Whether some process holds the lock file `path` now (``held``); never waits, writes nothing.
+    """Return whether a process holds the lock file `path`; never wait or write anything.
 
-    `unknown` where nobody can know: on Windows, or a file system without locks.
+    Return `unknown` on Windows and on file systems without locks.
     """
     if sys.platform == "win32":
         return unknown

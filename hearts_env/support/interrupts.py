@@ -1,10 +1,10 @@
-"""Signals: Ctrl-C, SIGTERM and SIGHUP stop long work in one way, wherever it runs.
+"""Signals: Ctrl-C, SIGTERM and SIGHUP stop long work in the same way everywhere.
 
-``interruptible`` makes all of them raise a KeyboardInterrupt, so that work which keeps its results
-on that keeps them on every signal; one that hits a destructor or a callback from C, where Python
-drops whatever is raised, comes again. ``noted_interrupt`` holds a signal back from a block
-that must not be broken off, and lets it ask whether to stop. ``signals_apart`` says what a signal
-raised from what somebody's code raised by itself.
+``interruptible`` turns all of them into a KeyboardInterrupt, so work that keeps its results on
+Ctrl-C keeps them on every signal. Python drops an exception raised in a destructor or a C callback;
+such a signal is sent again. ``noted_interrupt`` keeps a signal from breaking off a block, which can
+ask whether to stop. ``signals_apart`` separates exceptions raised by signals from exceptions of
+other people's code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIGNALS = tuple(
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal that ends the work at hand; its number is that of the exit status less 128."""
+    """A signal that ends the work; `number` is the exit status less 128."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(number)
@@ -30,12 +30,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 _SOON = 0.02
-"""Seconds until a signal comes again."""
+"""Seconds until a signal is sent again."""
 
 
 @contextlib.contextmanager
 def _repeated() -> Iterator[None]:
-    """What a signal raises in this block is raised, even where Python drops it at first."""
+    """Send a signal of this block again if Python drops its exception."""
     report = sys.unraisablehook
     timers: list[threading.Timer] = []
 
@@ -59,7 +59,7 @@ def _repeated() -> Iterator[None]:
 
 
 def _signal_main(number: int) -> None:
-    """Send a signal to the main thread, which ends what it waits for, where that is possible."""
+    """Send a signal to the main thread; this ends its blocking calls where the system can."""
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main, number)
@@ -69,7 +69,7 @@ def _signal_main(number: int) -> None:
 
 @contextlib.contextmanager
 def _handled(handler: Callable[[int, Any], None], numbers: tuple[Any, ...]) -> Iterator[None]:
-    """Handle signals in this block, in the main thread; one ignored from outside stays so."""
+    """Handle signals in this block, in the main thread; a signal ignored before stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,13 +88,13 @@ _last = int(signal.SIGINT)
 
 
 def exit_status() -> int:
-    """The exit status of a program that has ended its work on a signal: 130 after Ctrl-C."""
+    """Return the exit status of a program that a signal has ended: 130 after Ctrl-C."""
     return 128 + _last
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """All of `SIGNALS` raise ``Interrupted`` in this block."""
+    """Raise ``Interrupted`` for each of `SIGNALS` in this block."""
     global _last
     _last = int(signal.SIGINT)
 
@@ -111,11 +111,11 @@ def interruptible() -> Iterator[None]:
 def noted_interrupt(
     noted: Callable[[], None] | None = None, *, twice: bool = False
 ) -> Iterator[Callable[[], int]]:
-    """A signal is only noted in this block; gives a function that returns its number, 0 for none.
+    """Only note signals in this block. Yield a function that returns a signal's number, or 0.
 
     Args:
-        noted: called when the first signal comes.
-        twice: whether a second signal raises ``Interrupted`` at once.
+        noted: called on the first signal.
+        twice: if True, a second signal raises ``Interrupted`` at once.
     """
     pressed = 0
 
@@ -135,7 +135,7 @@ def noted_interrupt(
 
 @contextlib.contextmanager
 def held_interrupt() -> Iterator[None]:
-    """A signal waits for the end of this block, which is short and must not be broken off."""
+    """Delay signals to the end of this block, which is short and must not be broken off."""
     with noted_interrupt() as pressed:
         yield
     if pressed():
@@ -147,11 +147,11 @@ _RAISING = (*SIGNALS, *(getattr(signal, name) for name in ("SIGALRM",) if hasatt
 
 @contextlib.contextmanager
 def signals_apart() -> Iterator[Callable[[], None]]:
-    """Run code that may raise anything; gives a function that raises what a signal has raised.
+    """Run code that may raise anything. Yield a function that raises the exception of a signal.
 
-    A handler that raises, as that of Ctrl-C does, raises inside whatever code runs. Call the
-    function wherever that code's exceptions are caught, and at the end of the block: the code may
-    have caught the signal's exception itself.
+    A signal handler that raises, such as Ctrl-C's, raises inside any code. Call the function
+    wherever you catch the code's exceptions, and at the end of the block: the code may have caught
+    the signal's exception itself.
     """
     raised: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""How work reports its progress to its caller, who may show it."""
+"""The interface by which work reports its progress."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 Progress = Callable[..., None]
-"""Called with the work done and all of it, in a unit of the work's own, and at times a message."""
+"""Called with the work done and the total, in any unit, and sometimes a message."""
 Show = Callable[[str], AbstractContextManager[Progress]]
-"""Shows, while a block runs, the progress of what is named."""
+"""Shows the progress of the named work while a block runs."""
 
 
 def no_progress(_done: float, _total: float, _message: str = "") -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 def silent(_label: str) -> AbstractContextManager[Progress]:

@@ -1,7 +1,7 @@
-"""Safetensors files with a digest: any damage is noticed when the file is read.
+"""Safetensors files with a digest: any damage is detected when the file is read.
 
-The header key ``digest`` has the BLAKE2b digest of everything else: the other header values, and
-the name, type, shape and bytes of each tensor.
+The header key ``digest`` holds the BLAKE2b digest of the other header values and of each tensor's
+name, type, shape and bytes.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ DIGEST = "digest"
 _TYPES = {"b1": "BOOL", "f2": "F16", "f4": "F32", "f8": "F64"} | {
     f"{kind}{size}": f"{kind.upper()}{8 * size}" for kind in "iu" for size in (1, 2, 4, 8)
 }
-"""NumPy's names of types, and the format's."""
+"""NumPy's type names to the format's."""
 
 
 def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], header: dict[str, str]) -> None:
-    """Write a file of tensors, whole or not at all; equal ones give equal bytes.
+    """Write a file of tensors, whole or not at all; equal tensors give equal bytes.
 
-    Nothing is in memory twice.
+    Nothing is copied in memory.
     """
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     keys: dict[str, Any] = {"__metadata__": header | {DIGEST: digest_of(arrays, header)}}
-    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # so all are aligned
+    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # aligns every tensor
     end = 0
     for name in order:
         array, begin = arrays[name], end
@@ -51,11 +51,10 @@ def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], header: dict[
 
 
 def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
-    """The tensors and the header of a file. Never runs code from it, and trusts nothing in it.
+    """Return the tensors and the header of an untrusted file, without running code from it.
 
     Raises:
-        CheckpointError: if it is not a whole safetensors file; what follows the colon of the
-            message is safetensors' own reason.
+        CheckpointError: it is not a whole safetensors file. The message is safetensors' reason.
     """
     try:
         with safe_open(str(path), framework="numpy") as opened:
@@ -67,7 +66,7 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
 
 
 def format_of(path: str | Path) -> str | None:
-    """What the header of a file says under ``format``; None if there is no such file or header."""
+    """Return the ``format`` in a file's header, or None if there is no such file or header."""
     try:
         with safe_open(str(path), framework="numpy") as opened:
             return dict(opened.metadata() or {}).get("format")
@@ -76,7 +75,7 @@ def format_of(path: str | Path) -> str | None:
 
 
 def digest_of(tensors: Mapping[str, NDArray[Any]], header: Mapping[str, str]) -> str:
-    """The digest of a file's content, without its own header key."""
+    """Return the digest of a file's content, without its own header key."""
     stated = {name: value for name, value in header.items() if name != DIGEST}
     shapes = {name: [a.dtype.str, list(a.shape)] for name, a in tensors.items()}
     digest = hashlib.blake2b(json.dumps([stated, shapes], sort_keys=True).encode(), digest_size=16)
@@ -86,5 +85,5 @@ def digest_of(tensors: Mapping[str, NDArray[Any]], header: Mapping[str, str]) ->
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
-    """The bytes of an array; no copy of one that is whole in memory."""
+    """Return the bytes of an array, without a copy if it is contiguous."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

@@ -1,6 +1,6 @@
-"""The double-dummy solver's inside; ``hearts_env.solve.double_dummy`` is its public face.
+"""The internals of the double-dummy solver. ``hearts_env.solve.double_dummy`` is the public module.
 
-- ``position``: positions between two tricks, the rules of play there, the layout of all memory.
-- ``memory``: what is known of a position without a search: bounds and both tables.
+- ``position``: positions between two tricks, their rules of play and the memory layout.
+- ``memory``: the two tables, and bounds that need no search.
 - ``search``: alpha-beta over positions, and the values of the kernel's states.
 """
