@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -18,7 +19,9 @@ import typer
 from typer.testing import CliRunner
 
 from bench.__main__ import app as bench
-from hearts_env import Rules
+from hearts_agents import HeartsEnv
+from hearts_env import Rules, hearts_v0
+from hearts_env.envs.rewards import REWARDS
 from hearts_env.rules.presets import PRESETS
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import load_config
@@ -114,6 +117,15 @@ def test_maskable_ppo_on_training_page_matches_config():
     games = f"HeartsSB3VecEnv({config.env.num_envs}, "
     assert games in text
     assert f'reward="{config.env.reward}", skip_forced={config.env.skip_forced}' in text
+
+
+def test_environment_page_lists_every_argument_reward_and_info():
+    env = HeartsEnv("hoyle", 3, episode="match", reward="chips")
+    parallel = inspect.signature(hearts_v0.parallel_env).parameters
+    listed = {*inspect.signature(HeartsEnv).parameters, *parallel.keys() - {"noop"}, *REWARDS}
+    text = (DOCS / "environment.md").read_text(encoding="utf-8")
+    for name in [*listed, *env.reset(seed=1)[1]]:
+        assert f"\n| `{name}` | " in text, name
 
 
 @pytest.mark.parametrize("page", [*PAGES, pytest.param(README, id="README.md")])
