@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import itertools
 import json
 import math
 import re
@@ -35,6 +34,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config_files import load_config, shipped_configs
 from hearts_train.store import Store
 from hearts_train.web.table import KIND, Table
+from tests.players import random_weights
 from tests.strategies import played_on
 from tests.web import NAME, message_of, written
 
@@ -301,15 +301,6 @@ def read_agent(data: Data, folder: Path) -> None:
     make_agent(spec, seed=0)
 
 
-def tensors(layers: tuple[int, ...]) -> dict[str, Any]:
-    rng = np.random.default_rng(0)
-    made = {}
-    for i, (inputs, outputs) in enumerate(itertools.pairwise(layers)):
-        made[f"policy.{i}.weight"] = rng.normal(size=(outputs, inputs)).astype(np.float32)
-        made[f"policy.{i}.bias"] = np.zeros(outputs, np.float32)
-    return made
-
-
 def made_by(save: Callable[[Path], object]) -> bytes:
     """The file that `save` writes."""
     with tempfile.TemporaryDirectory() as folder:
@@ -319,13 +310,11 @@ def made_by(save: Callable[[Path], object]) -> bytes:
 
 def checkpoint_samples() -> list[Data]:
     rules = Rules.preset("micro")
-    from hearts_env.encoders import make_encoder
-
-    size = math.prod(make_encoder("flat").space(rules).shape)
     made: list[Data] = []
-    for layers in ((size, 8), (size, 3, 2, 8)):
+    for hidden in ((), (3, 2)):
+        tensors, layers = random_weights(rules, *hidden, seed=0)
         meta = Checkpoint(rules, "flat", layers, "relu", {"name": "x", "decisions": 5})
-        made.append(made_by(lambda path, m=meta: save_checkpoint(path, tensors(m.layers), m)))
+        made.append(made_by(lambda path, t=tensors, m=meta: save_checkpoint(path, t, m)))
     return made
 
 
@@ -341,7 +330,8 @@ def read_checkpoint_file(data: Data, folder: Path) -> None:
 def state_samples() -> list[Data]:
     counters = runs.Counters(decisions=100, updates=2, seconds=1.5)
     arrays = {
-        **{f"policy/{name}": array for name, array in tensors((5, 4)).items()},
+        "policy/policy.0.weight": np.ones((4, 5), np.float32),
+        "policy/policy.0.bias": np.zeros(4, np.float32),
         "rng/torch": np.arange(64, dtype=np.uint8),
         "optimizer/0/step": np.float32(3).reshape(()),
     }

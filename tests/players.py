@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hearts_agents.base import Agent
 from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network, NetworkAgent
 from hearts_env import Rules
@@ -38,6 +39,21 @@ class Highest:
 
     def act(self, view):
         return view.legal_actions()[-1]
+
+
+class Drawing(Agent):
+    """Draws its cards and gives no probabilities."""
+
+    name = "drawing"
+
+    def __init__(self) -> None:
+        self.reseed(0)
+
+    def reseed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def act(self, view):
+        return int(self.rng.choice(view.legal_actions()))
 
 
 def random_weights(rules: Rules, *hidden: int, seed: int, encoder: str = "flat"):

@@ -40,6 +40,7 @@ from hearts_train.measure.exploit import (
 )
 from hearts_train.measure.hands import HandContest, num_positions
 from hearts_train.measure.statistics import mean_and_interval
+from tests.players import Drawing
 from tests.refusals import mistake, raises_hearts_error
 from tests.test_exploit import all_deals, plain_values, random_policy
 
@@ -309,13 +310,13 @@ def test_agent_without_probabilities_is_detected():
     assert probe_policy(make_agent("easy", seed=0), rules) == (True, False)
     assert probe_policy(make_agent("standard", seed=0), rules) == (False, False)
     asleep = {"awake": [], "deals": 2}
-    with pytest.warns(UserWarning, match="draws"):
+    with pytest.warns(UserWarning, match="drawing"):
         drawn = hearts_train.exploit(Drawing(), "two_player", ["belief"], **asleep)
     assert drawn.is_one_draw
     assert drawn.noise > 0
     assert hearts_train.exploit("standard", "two_player", ["belief"], **asleep).noise == 0
     # Of a small deck one draw is attacked: the same for all, and for the best response.
-    with pytest.warns(UserWarning, match="draws"):
+    with pytest.warns(UserWarning, match="drawing"):
         found, won = gains(Drawing())
     assert (found.is_one_draw, found.noise) == (True, 0)
     assert 0 < won["belief"] <= max(won.values()) <= found.exploitability + 1e-9
@@ -344,21 +345,6 @@ def test_invalid_attack_is_refused():
             Attacker("pro", **options)
     with raises_hearts_error(HeartsError, "view"):
         Attacker("pro").act(Game.deal("micro", 1).view(1))
-
-
-class Drawing(Agent):
-    """Draws its cards, and gives no probabilities."""
-
-    name = "draws"
-
-    def __init__(self):
-        self.reseed(0)
-
-    def reseed(self, seed):
-        self.rng = np.random.default_rng(seed)
-
-    def act(self, view):
-        return int(self.rng.choice(view.legal_actions()))
 
 
 @pytest.mark.parametrize("most", [7, beliefs._MOST_CACHED])

@@ -21,8 +21,8 @@ from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME
 from hearts_agents.programs.process import python_environment
 from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, Game, HeartsError, Rules, __version__, hearts_v0
-from hearts_env.rules.explain import explain, option_rows, queen_sentences
+from hearts_env import BatchGame, Game, HeartsError, Rules, __version__
+from hearts_env.rules.explain import explain, option_rows
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support import errors, jit
@@ -37,6 +37,7 @@ from hearts_train.measure.participants import Participant
 from hearts_train.screen import progress
 from tests.refusals import mistake
 from tests.slow import quick_cases
+from tests.strategies import played_on
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS_OF_EVALUATE = {"agent", "opponent", "rules", "deals", "margin", "ci95", "won", "moons"}
@@ -189,11 +190,6 @@ def test_rules_omits_a_queen_without_points(changed):
     assert "queen" not in " ".join(explain(Rules.from_text(f"classic {changed}")))
 
 
-def test_hearts_v0_docstring_explains_the_queen():
-    (sentence,) = queen_sentences(Rules.preset("two_player"))
-    assert sentence in " ".join(hearts_v0.__doc__.split())
-
-
 def test_rules_lists_presets_and_applies_changes():
     listed = run("rules").stdout
     assert all(name in listed for name in PRESETS)
@@ -246,10 +242,7 @@ def test_progress_without_terminal_is_printed_every_ten_seconds(clock, monkeypat
 )
 def test_json_records_name_command_version_and_seed(words, seed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    game = Game.deal("micro", seed=1)
-    while not game.is_over:
-        game.play(game.legal_actions()[0])
-    Path("deal.txt").write_text(game.to_text(), encoding="utf-8")
+    Path("deal.txt").write_text(played_on("micro", 1, 6).to_text(), encoding="utf-8")
     words = [*map(str, words), "--json"]
     monkeypatch.setattr(sys, "argv", ["hearts", *words])
     result = run(*words)

@@ -9,6 +9,7 @@ from hearts_train.measure.analysis import analyse
 from hearts_train.measure.display import ResultTable
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
+from tests.strategies import played_on
 from tests.test_render import cards_in_svg
 
 
@@ -51,9 +52,7 @@ def test_tournament_shows_ranking_and_pairings() -> None:
 
 
 def test_an_analysis_shows_every_card() -> None:
-    game = Game.deal("mini", seed=3)
-    while not game.is_over:
-        game.play(game.legal_actions()[0])
+    game = played_on("mini", 3, 10)
     analysis = analyse(game, names=["<Ann>", "Bob"])
     rows = cells(analysis._repr_html_())
     assert len(rows) == 1 + len(game.actions)

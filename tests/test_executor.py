@@ -18,6 +18,7 @@ from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.hands import HandContest
 from tests.executor_work import Work, raise_unsendable
+from tests.players import CODE
 from tests.refusals import mistake, raises_hearts_error
 from tests.waiting import is_running, timeless, wait_until
 
@@ -161,11 +162,10 @@ def sent(contest):
 
 def test_agent_changed_meanwhile_raises(tmp_path):
     file = tmp_path / "mine.py"
-    text = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
-    file.write_text(text)
+    file.write_text(CODE.format(0))
     contest = Contest([f"{file}:Mine", "easy"], "micro", 0)
     sent(contest)
-    file.write_text(text.replace("[0]", "[-1]"))
+    file.write_text(CODE.format(-1))
     with raises_hearts_error(HeartsError, "agent"):
         sent(contest)
 

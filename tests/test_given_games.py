@@ -205,11 +205,7 @@ def test_known_deal_gives_number_dealer_and_totals() -> None:
 
 
 # ---- errors --------------------------------------------------------------------------------------
-def over() -> Game:
-    game = Game.deal("two_player", 1)
-    while not game.is_over:
-        game.play(game.legal_actions()[0])
-    return game
+OVER = played_on("two_player", 1, 26)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -217,7 +213,7 @@ def over() -> Game:
     ("given", "error"),
     [
         (Game.deal("classic", 1), DealError),
-        (over(), DealError),
+        (OVER, DealError),
         ("two_player", HeartsError),
         (Game.deal("two_player", 1).to_text(), HeartsError),
         ({"hands": []}, HeartsError),
@@ -248,7 +244,7 @@ def test_list_of_games_needs_one_per_environment() -> None:
         with raises_hearts_error(HeartsError, "game", 3):
             envs.reset(seed=1, options={"game": wrong})
     with raises_hearts_error(DealError, "game[2]"):
-        envs.reset(seed=1, options={"game": [game, None, over()]})
+        envs.reset(seed=1, options={"game": [game, None, OVER]})
     with raises_hearts_error(HeartsError, "options"):
         envs.reset(seed=1, options={"game": game, "deal": game})
     with raises_hearts_error(HeartsError, "game"):
@@ -288,4 +284,4 @@ def test_game_of_a_finished_match_is_refused() -> None:
         with raises_hearts_error(HeartsError, "game", 3):
             env.reset(seed=1, options={"game": given})
     with raises_hearts_error(HeartsError, "game"):
-        Match.from_game(over(), 1)
+        Match.from_game(OVER, 1)

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
-from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
+from hearts_env import HeartsError, IllegalActionError, Rules, hearts_v0
 from hearts_env.envs import GYMNASIUM_ID
 from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import episode_seed
@@ -131,19 +131,6 @@ def test_refused_reset_skips_no_episode():
         env.reset()
         seeds.append(env.episode_seed)
     assert len(set(seeds)) == 1
-
-
-def test_known_deals_and_other_options_of_the_table():
-    deck = Rules.preset("two_player").deck
-    deal = {"hands": [deck[:13], deck[13:26]], "kitty": deck[26:]}
-    env = HeartsEnv(seat=0)
-    env.reset(seed=7)
-    assert env.game.start() == Game.deal("two_player", env.episode_seed)
-    assert env.episode_seed != 7
-    env.reset(seed=1, options={"deal": deal})
-    assert env.game.start().hand(0) == deck[:13]
-    with raises_hearts_error(HeartsError, "options", value="dael"):
-        env.reset(options={"dael": deal})
 
 
 def test_seats_and_opponents_are_drawn_for_each_episode():
