@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, PlayerView, hearts_v0
@@ -140,6 +142,43 @@ def deal_by_hand(arena: Any, game: Game) -> None:
         arena.states[games] = game.start().vector
 
     arena.batch.reset = reset
+
+
+# ---- environments with opponents inside ----------------------------------------------------------
+LEARNERS = ("gymnasium", "vector", "stable-baselines3")
+
+
+def made(way: str, *args: Any, seed: int = 1, **options: Any) -> Any:
+    """Make an environment of one learner, or of three."""
+    if way == "gymnasium":
+        return HeartsEnv(*args, **options)
+    if way == "vector":
+        return HeartsVectorEnv(3, *args, **options)
+    pytest.importorskip("stable_baselines3")
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
+
+    return HeartsSB3VecEnv(3, *args, seed=seed, **options)
+
+
+def turns(
+    env: Any, number: int, choose: Callable[[Any], Any], seed: int = 1
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield observation, infos and masks of some turns, the ends of episodes among them."""
+    if isinstance(env, HeartsEnv | HeartsVectorEnv):
+        observation, infos = env.reset(seed=seed)
+    else:
+        observation, infos = env.reset(), env.reset_infos
+    waits = getattr(env, "autoreset_mode", None) is AutoresetMode.DISABLED
+    for _ in range(number):
+        masks = env.action_masks()
+        yield observation, infos, masks
+        over = ~masks.any(-1)
+        if isinstance(env, HeartsEnv) and over:
+            observation, infos = env.reset()
+        elif waits and over.any():
+            observation, infos = env.reset(options={"reset_mask": over})
+        else:
+            observation, *_, infos = env.step(choose(masks))
 
 
 # ---- the comparison ------------------------------------------------------------------------------

@@ -19,7 +19,15 @@ from hearts_env.encoders import ENCODERS
 from hearts_env.envs.observations import MASKS
 from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
-from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
+from tests.learners import (
+    LEARNERS,
+    WAYS,
+    assert_nothing_hidden_shows,
+    decisions,
+    made,
+    plain,
+    turns,
+)
 from tests.lockstep import QUICK
 from tests.refusals import raises_hearts_error
 from tests.slow import TIMES, quick_cases
@@ -29,17 +37,11 @@ RULES = [("two_player", 2), ("classic", 4), ("hoyle", 3)]
 
 
 def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tuple[str, Any]]:
-    """Every info of random legal play through an environment, each with the kind that it is of."""
+    """Yield every info of random legal play, each with its kind: "step" or "end"."""
     rng = np.random.default_rng(seed)
-
-    def choose(mask: Any) -> Any:
-        """Return a legal action for each row, 0 if there is none."""
-        return (mask * rng.random(mask.shape)).argmax(-1)
-
     if way in ("hearts_v0", "parallel"):
-        env: Any = getattr(hearts_v0, {"hearts_v0": "raw_env"}.get(way, "parallel_env"))(
-            *args, **options
-        )
+        make: Any = hearts_v0.raw_env if way == "hearts_v0" else hearts_v0.parallel_env
+        env = make(*args, **options)
         table = env.unwrapped if way == "hearts_v0" else env.aec_env
         for number in range(2):
             result = env.reset(seed=seed + number)
@@ -49,27 +51,20 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
                     yield "step", info
                 if table.is_over:
                     break
-                mask = np.array(
-                    [table.game.legal_mask >> i & 1 for i in range(table.rules.num_actions)]
-                )
-                action = int(choose(mask))
+                action = int(rng.choice(table.game.legal_actions()))
                 result = env.step({table.agent_selection: action} if way == "parallel" else action)
-    elif way == "gymnasium":
-        single = HeartsEnv(*args, **options)
-        for number in range(2):
-            _, info = single.reset(seed=seed if number == 0 else None)
-            over = False
-            while True:
-                yield "step", info
-                assert info["scores"].any() <= over or single.table.match is not None
-                if over:
-                    break
-                _, _, ended, cut, info = single.step(choose(single.action_masks()))
-                over = ended or cut
-    elif way == "vector":
-        envs = HeartsVectorEnv(3, *args, **options)
-        _, infos = envs.reset(seed=seed)
-        for _ in range(40):
+        return
+
+    def choose(masks: Any) -> Any:
+        """Return a legal action for each row, 0 if there is none."""
+        return (masks * rng.random(masks.shape)).argmax(-1)
+
+    env = made(way, *args, seed=seed, **options)
+    for _, infos, masks in turns(env, 40, choose, seed):
+        if way == "gymnasium":
+            assert infos["scores"].any() <= (not masks.any()) or env.table.match is not None
+            yield "step", infos
+        elif way == "vector":
             final = {key: infos.pop(key) for key in [*infos] if "final_" in key}
             assert len(final) in (0, 4)  # these come as Gymnasium has them
             yield "step", infos
@@ -77,22 +72,10 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
                 over = final["_final_info"]
                 yield "end", {k: v for k, v in final["final_info"].items() if k[0] != "_"}
                 assert final["final_info"]["scores"][over].any(1).all()
-            *_, ended, cut, infos = envs.step(choose(envs.action_masks()))
-            over = ended | cut
-            if options.get("autoreset_mode") is AutoresetMode.DISABLED and over.any():
-                _, infos = envs.reset(options={"reset_mask": over})
-    else:
-        pytest.importorskip("stable_baselines3")
-        from hearts_agents.envs.sb3 import HeartsSB3VecEnv
-
-        many = HeartsSB3VecEnv(3, *args, seed=seed, **options)
-        many.reset()
-        yield from (("step", info) for info in many.reset_infos)
-        for _ in range(40):
-            _, _, dones, infos = many.step(choose(many.action_masks()))
-            for done, info in zip(dones, infos, strict=True):
+        else:
+            for info in infos:
                 last = info.keys() & {"episode", "terminal_observation"}  # as it wants them
-                assert len(last) == 2 * done
+                assert len(last) in (0, 2)
                 yield "step", {key: info[key] for key in info.keys() - last}
 
 
@@ -127,7 +110,7 @@ def leaves(value: Any) -> Iterator[Any]:
 EVERYWHERE = {"action_mask", "scores", "points", "shooter", "offender"}
 INSIDE = {"seat", "opponent"}
 """What environments with opponents inside say too."""
-DOORS = ("hearts_v0", "parallel", "gymnasium", "vector", "stable-baselines3")
+DOORS = ("hearts_v0", "parallel", *LEARNERS)
 
 
 @pytest.mark.parametrize("door", DOORS)

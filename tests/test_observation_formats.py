@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.observations import DTYPES, MASKS
+from tests.learners import LEARNERS, made, turns
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 
@@ -105,38 +107,13 @@ def test_mask_is_in_observation_info_or_both() -> None:
 
 
 # ---- the environments of one learner -------------------------------------------------------------
-WAYS = ("gymnasium", "vector", "stable-baselines3")
+def mostly_legal() -> Callable[[Any], Any]:
+    """Choose the first legal action of each row, but every seventh time an illegal one."""
+    steps = itertools.count()
+    return lambda masks: (masks == (next(steps) % 7 != 6)).argmax(-1)
 
 
-def made(way: str, **options: Any) -> Any:
-    """An environment with opponents inside, of one learner or three."""
-    if way == "gymnasium":
-        return HeartsEnv(**options)
-    if way == "vector":
-        return HeartsVectorEnv(3, **options)
-    pytest.importorskip("stable_baselines3")
-    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
-
-    return HeartsSB3VecEnv(3, seed=1, **options)
-
-
-def steps_of(way: str, env: Any, number: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield observation, infos and mask of `number` steps. Every seventh action is illegal."""
-    if way == "stable-baselines3":
-        observation = env.reset()
-        infos: Any = env.reset_infos
-    else:
-        observation, infos = env.reset(seed=1)
-    for step in range(number):
-        masks = env.action_masks()
-        yield observation, infos, masks
-        actions = (masks == (step % 7 != 6)).argmax(-1)
-        observation, *_, infos = env.step(int(actions) if way == "gymnasium" else actions)
-        if way == "gymnasium" and not env.action_masks().any():
-            observation, infos = env.reset()
-
-
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", LEARNERS)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("dtype", [None, *DTYPES])
 @quick_cases("observation", ["flat", "history", "text"], ["flat"])
@@ -153,7 +130,8 @@ def test_learners_see_the_same_numbers_in_every_format(
     box = box if mask == "info" else box["observation"]
     own = plain.observation_space.dtype
     assert box.dtype == (dtype or own)
-    both = zip(steps_of(way, plain, 30), steps_of(way, cast, 30), strict=True)
+    shown, cast_shown = (turns(env, 30, mostly_legal()) for env in (plain, cast))
+    both = zip(shown, cast_shown, strict=True)
     for (wanted, infos, masks), (seen, cast_infos, _) in both:
         assert array_of(seen).dtype == box.dtype
         if way == "stable-baselines3":  # whose space is that of a single environment
