@@ -1,4 +1,4 @@
-"""Two-player Hearts solved by trying all play, to compare the double-dummy solver with."""
+"""A brute-force solver of two-player Hearts, to compare the double-dummy solver with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPTIONS |= {"moon_points": [0, 3, 7, 20, 26, 40], "no_trick_points": [0, 0, -5]}
 # ---- brute force --------------------------------------------------------------------------------
 @numba.njit(error_model="numpy")
 def brute_force(r: Any, states: Any, depth: int, player: int) -> int:
-    """The margin of `player` if both play their best from ``states[depth]``, by trying all play.
+    """Return the margin of `player` under best play from ``states[depth]``, by trying all play.
 
     Plain minimax on the kernel: no bound, no table, no order. The rows below are overwritten.
     """
@@ -56,7 +56,7 @@ def brute_force(r: Any, states: Any, depth: int, player: int) -> int:
 
 
 def brute_values(game: Game) -> dict[int, int]:
-    """The margin of the player to act after each legal action, by brute force."""
+    """Return the acting player's margin after each legal action, by brute force."""
     states = np.zeros((2 * game.rules.hand_size + 3, game.rules.state_size), np.int64)
     values = {}
     for action in game.legal_actions():
@@ -69,7 +69,7 @@ def brute_values(game: Game) -> dict[int, int]:
 
 # ---- random rules and positions -----------------------------------------------------------------
 def random_rules(rng: random.Random) -> Rules:
-    """Rules of two players: a preset, some of its fields changed, or a deck of any cards."""
+    """Draw rules of two players: a preset with some fields changed, or any deck."""
     while True:
         base = rng.choice(["two_player", "two_player", "mini", "micro", "any", "any"])
         if base == "any":
@@ -99,9 +99,9 @@ def random_rules(rng: random.Random) -> Rules:
 
 
 def random_position(rng: random.Random, rules: Rules, most: int = 6) -> Game | None:
-    """A deal played on until both hold at most `most` cards; None if it ended on the way.
+    """Return a deal in which both hold at most `most` cards, or None if it ends before.
 
-    In two of three deals one player takes all they can, so that moons stay alive.
+    In two of three deals one player takes every trick it can, which keeps moons possible.
     """
     game = Game.deal(rules, rng.getrandbits(40))
     stop = rng.randint(1, 2 * most)
@@ -122,14 +122,14 @@ def random_position(rng: random.Random, rules: Rules, most: int = 6) -> Game | N
 
 
 def one_may_shoot(game: Game) -> bool:
-    """Whether one player alone has taken penalty cards."""
+    """Return whether exactly one player has taken penalty cards."""
     s, r = game.vector, game.rules.vector
     has_taken = [bool(s[kernel.TAKEN + kernel.SEAT * p] & r[kernel.R_PENALTY]) for p in (0, 1)]
     return has_taken[0] != has_taken[1]
 
 
 def positions(seed: int, count: int, most: int = 6) -> Iterator[tuple[Game, TranspositionTable]]:
-    """Random positions, a few of each rule set, with a table that is kept for these."""
+    """Yield random positions, a few per rule set, with one table for each rule set."""
     rng = random.Random(f"double dummy {seed}")
     drawn = 0
     while drawn < count:

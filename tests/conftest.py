@@ -1,4 +1,4 @@
-"""What holds in every test: nothing is kept in the user's own data folder, nor for other tests."""
+"""Fixtures for every test: an empty data folder, no trust in code, and a fake clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hearts_agents.user_code import TRUST
 from hearts_env.support import clock as clock_module
 from hearts_train import screen
 
-# Ignored by what nohup, or a shell without job control, has started; tests send these signals.
+# nohup or a shell without job control ignores these signals, which tests send.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
@@ -26,9 +26,9 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_I
 
 
 class Workers:
-    """Lets what the workers of xdist have in common be made by one of them.
+    """Lets one worker of xdist do the work that all of them need.
 
-    Otherwise each would rewrite the assertions of all tests and compile all functions, which takes
+    Otherwise each would rewrite all assertions and compile all functions, which takes
     longer than most of the tests.
     """
 
@@ -40,7 +40,7 @@ class Workers:
         self.collected.touch()
 
     def compile_once(self, compile_alone: Callable[..., Any]) -> Callable[..., Any]:
-        """One at a time: who has waited finds in the cache what the other has made."""
+        """Compile in one worker at a time. Those that waited find the result in the cache."""
 
         def compile(*args: Any) -> Any:
             with self.lock:
@@ -50,7 +50,7 @@ class Workers:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Iterator[None]:
-        """The first worker alone, then all others."""
+        """Collect in the first worker alone, then in all others."""
         with self.lock:
             if self.collected.read_text() != self.run:
                 try:
@@ -61,9 +61,9 @@ class Workers:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the kernel run interpreted (``NUMBA_DISABLE_JIT=1``): its sums beyond 64 bits are meant.
+    """Let the kernel run interpreted (``NUMBA_DISABLE_JIT=1``): its sums overflow on purpose.
 
-    Compiled code wraps in silence. NumPy's scalars wrap too, but warn: in this thread that is
+    Compiled code wraps silently. NumPy's scalars wrap too, but warn: in this thread that is
     turned off, in others the warning is ignored.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
@@ -77,14 +77,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def data_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Folders that are not there yet; `mktemp` would read the names of all others each time."""
+    """Yield folders to be made. `mktemp` would list all others each time."""
     base = tmp_path_factory.mktemp("data")
     return (base / str(number) / "hearts-env" for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
 def data_folder(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch):
-    """An empty folder in the place of the user's."""
+    """Replace the user's data folder by an empty one."""
     folder = next(data_folders)
     monkeypatch.setenv("HEARTS_DATA_DIR", str(folder))
     return folder
@@ -92,18 +92,18 @@ def data_folder(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture(autouse=True)
 def trusts_no_files(monkeypatch: pytest.MonkeyPatch):
-    """What a command with --allow-code has said does not hold for the next test."""
+    """Forget the --allow-code of an earlier test."""
     monkeypatch.setenv(TRUST, "")
 
 
 @pytest.fixture(autouse=True)
 def shows_no_progress_by_the_clock(monkeypatch: pytest.MonkeyPatch):
-    """Lines of progress come every few seconds: how many there are would depend on the machine."""
+    """Switch off progress lines, whose number would depend on the machine."""
     monkeypatch.setattr(screen, "PLAIN_EVERY", math.inf)
 
 
 class Clock:
-    """A clock that goes only where a test sets it; or on by `tick` each time it is read."""
+    """A clock that a test sets. Each reading advances it by `tick`."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -116,7 +116,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """In the place of the package's clock, in this process."""
+    """Replace the package's clock in this process."""
     fake = Clock()
     monkeypatch.setattr(clock_module, "now", fake)
     return fake

@@ -13,7 +13,7 @@ from tests.lockstep import HEARTS_AND_QUEEN, naive_of
 def make_game(
     hands: str, kitty: str = "", *, deal_number: int = 0, dealer: int = 0, **changes: Any
 ) -> Game:
-    """A deal of exactly the cards named, under the default rules but for `changes`.
+    """Return a deal of exactly the named cards, under the default rules with `changes`.
 
     Args:
         hands: the cards of each seat, parted by slashes.
@@ -53,17 +53,17 @@ def play(game: Game, plays: str) -> Game:
 
 
 def legal(game: Game) -> str:
-    """The legal cards, in deck order."""
+    """Return the legal cards, in deck order."""
     return " ".join(game.rules.deck[action] for action in game.legal_actions())
 
 
 def hand(game: Game, player: int) -> str:
-    """The cards that a seat holds, in deck order."""
+    """Return the cards that a seat holds, in deck order."""
     return " ".join(game.hand(player))
 
 
 def played(rules: str, seed: int, *names: str, cards: int | None = None) -> Game:
-    """A deal as these players play it, to its end or until so many actions."""
+    """Play a deal with these agents, to its end or for some actions."""
     agents = [make_agent(name, seed=1) for name in names]
     game = Game.deal(rules, seed)
     while not game.is_over and len(game.actions) != cards:

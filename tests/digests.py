@@ -41,19 +41,19 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 class Choices:
-    """Numbers that are the same everywhere: Knuth's linear congruential generator."""
+    """Knuth's linear congruential generator, which gives equal numbers everywhere."""
 
     def __init__(self, seed: int) -> None:
         self.state = seed
 
     def __call__(self, number: int) -> int:
-        """One of 0 .. `number` - 1."""
+        """Return a number from 0 to `number` - 1."""
         self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
         return (self.state >> 33) % number
 
 
 def played(rules: Rules, seed: int) -> Iterator[Game]:
-    """A deal, played at random: the game after each action, always the same object."""
+    """Play a deal at random; yield the same game object after each action."""
     choose, game = Choices(seed), Game.deal(rules, seed)
     yield game
     while not game.is_over:
@@ -63,17 +63,17 @@ def played(rules: Rules, seed: int) -> Iterator[Game]:
 
 
 def rows_of(choose: Choices, masks: Any) -> Any:
-    """A legal action in each row of masks."""
+    """Return a legal action for each row of masks."""
     return np.array([[*np.flatnonzero(m)][choose(int(m.sum()))] for m in masks], np.int64)
 
 
 Shown = tuple[Any, Any]
-"""What an environment shows of the game and pays, and its infos."""
+"""An environment's observations and rewards, and its infos."""
 
 
 # ---- what is compared ----------------------------------------------------------------------------
 def deals(_: int) -> Iterator[Any]:
-    """What seeds deal in every game, and the seeds of the first deals of a match."""
+    """Yield deals of every game, and the seeds of a match's first deals."""
     for seed in (0, 1, 7, 2**32 + 5, 2**63 - 1):
         for name, players in GAMES:
             yield Game.deal(Rules.preset(name, players), seed).to_text()
@@ -82,7 +82,7 @@ def deals(_: int) -> Iterator[Any]:
 
 
 def games(_: int) -> Iterator[Any]:
-    """Deals, plays and scores of every game, and what each player may know of the hidden cards."""
+    """Yield deals, plays and scores of every game, and numbers of worlds."""
     for name, players in GAMES:
         for seed in (1, 2**40 + 3):
             *_, game = played(Rules.preset(name, players), seed)
@@ -94,7 +94,7 @@ def games(_: int) -> Iterator[Any]:
 
 
 def observations(observation: str) -> Iterator[Any]:
-    """An encoder's array at every fifth position of every game, for each player."""
+    """Yield an encoder's array for each player at every fifth position of every game."""
     encoder = make_encoder(observation)
     for name, players in GAMES:
         for place, game in enumerate(played(Rules.preset(name, players), 3)):
@@ -103,7 +103,7 @@ def observations(observation: str) -> Iterator[Any]:
 
 
 def hearts_v0_turns(_: int) -> Iterator[Shown]:
-    """All of ``last``, the rewards and the state in every game, and the infos."""
+    """Yield ``last``, rewards, state and infos in every game."""
     for rules in PRESETS:
         for episode in ("deal", "match"):
             env: Any = hearts_v0.raw_env(rules, episode=episode, reward="trick")
@@ -120,7 +120,7 @@ def hearts_v0_turns(_: int) -> Iterator[Shown]:
 
 
 def single_environments(_: int) -> Iterator[Shown]:
-    """Observations, masks and rewards against players of the table, and the infos."""
+    """Yield observations, masks, rewards and infos against baseline opponents."""
     for options in OPTIONS:
         env, choose = HeartsEnv(**options), Choices(7)
         for seed in (11, 12, None):
@@ -135,7 +135,7 @@ def single_environments(_: int) -> Iterator[Shown]:
 
 
 def vector_environments(num_threads: int) -> Iterator[Shown]:
-    """The same in many games at once."""
+    """Yield the same from many games at once."""
     for options in OPTIONS:
         envs, choose = HeartsVectorEnv(9, **options, num_threads=num_threads), Choices(9)
         observations, infos = envs.reset(seed=21)
@@ -147,7 +147,7 @@ def vector_environments(num_threads: int) -> Iterator[Shown]:
 
 
 def batches(observation: str, num_threads: int) -> Iterator[Any]:
-    """Self-play in many games at once, with one encoder."""
+    """Yield the arrays of self-play in many games at once, with one encoder."""
     for name, players in (("two_player", 2), ("kitty", 5)):
         batch = BatchGame(
             Rules.preset(name, players),
@@ -163,7 +163,7 @@ def batches(observation: str, num_threads: int) -> Iterator[Any]:
 
 
 def evaluations(_: int) -> Iterator[Any]:
-    """The margin of each duplicate deal."""
+    """Yield the margin of each duplicate deal."""
     for agent, opponent, rules in (
         ("standard", "easy", "two_player"),
         ("pro", "standard_trump", "two_player"),
@@ -173,7 +173,7 @@ def evaluations(_: int) -> Iterator[Any]:
 
 
 def solutions(_: int) -> Iterator[Any]:
-    """Double-dummy values of every card."""
+    """Yield double-dummy values of every card."""
     for seed in range(6):
         for place, game in enumerate(played(Rules.preset("two_player"), seed)):
             if place in (6, 13):
@@ -201,7 +201,7 @@ for _name in ENCODERS:
 
 
 def digest_of(subject: Subject, num_threads: int = 1) -> str:
-    """The digest of all that a subject yields."""
+    """Return the digest of everything that a subject yields."""
     digest = blake2b(digest_size=16)
     for value in subject(num_threads):
         digest.update(json.dumps(plain(value), default=bytes.hex, sort_keys=True).encode())
@@ -209,7 +209,7 @@ def digest_of(subject: Subject, num_threads: int = 1) -> str:
 
 
 def stored() -> dict[str, str]:
-    """The digests of the file."""
+    """Return the digests in the file."""
     digests: dict[str, str] = json.loads(DATA.read_text())
     return digests
 

@@ -13,15 +13,15 @@ from tests.waiting import HANG, wait_until
 
 @dataclass(frozen=True)
 class Work:
-    """Squares a number, and notes in its folder who began and who did it."""
+    """Squares a number, and records in its folder the processes that began and finished it."""
 
     folder: Path
     at: dict[int, str] = field(default_factory=dict)
-    """What happens at a number: ``wait`` until another process has done one, ``hang``, ``raise``,
+    """The event at a number: ``wait`` until another process has done one, ``hang``, ``raise``,
     ``die``, or ``die once``."""
 
     def __call__(self, number: int) -> tuple[int, int]:
-        """The square, and the process that computed it."""
+        """Return the square and the process that computed it."""
         self._note("begun", f"{number} {os.getpid()}")
         match self.at.get(number):
             case "wait":
@@ -39,7 +39,7 @@ class Work:
         return number**2, os.getpid()
 
     def begun(self) -> list[tuple[int, int]]:
-        """The numbers that were begun, each with the process."""
+        """Return the numbers that were begun, each with its process."""
         file = self.folder / "begun"
         lines = file.read_text().splitlines() if file.exists() else []
         return [(int(number), int(process)) for number, process in map(str.split, lines)]

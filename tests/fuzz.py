@@ -192,12 +192,12 @@ def entry(draw: st.DrawFn, data: bytes, tokens: tuple[str, ...]) -> bytes:
 
 # ---- the targets ---------------------------------------------------------------------------------
 def text_of(data: Data) -> str:
-    """An input as text."""
+    """Return an input as text."""
     return data if isinstance(data, str) else data.decode("utf-8", "replace")
 
 
 def write(data: Data, path: Path) -> Path:
-    """An input as a file."""
+    """Write an input to a file."""
     path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
     return path
 
@@ -264,7 +264,7 @@ def read_rules(data: Data, folder: Path) -> None:
 
 
 def check_rules(rules: Rules) -> None:
-    """Accepted rules are written and read back, and can be dealt and played."""
+    """Check that accepted rules survive a round trip and can be played."""
     assert Rules.from_text(rules.name) == rules
     assert Rules.from_dict(json.loads(json.dumps(rules.to_dict()))) == rules
     assert 0 < rules.max_margin < math.inf
@@ -296,13 +296,13 @@ def agent_samples() -> list[Data]:
 
 def read_agent(data: Data, folder: Path) -> None:
     spec = text_of(data)
-    if ":" in spec:  # code is named, which a test that makes up names does not run
+    if ":" in spec:  # names code, which this test must not run
         raise HeartsError("left out")
     make_agent(spec, seed=0)
 
 
 def made_by(save: Callable[[Path], object]) -> bytes:
-    """The file that `save` writes."""
+    """Return the bytes that `save` writes."""
     with tempfile.TemporaryDirectory() as folder:
         save(Path(folder) / "file")
         return (Path(folder) / "file").read_bytes()
@@ -385,7 +385,7 @@ def table_samples() -> list[Data]:
 
 
 def read_table(data: Data, folder: Path) -> None:
-    """The table of a file is shown to every seat and to an onlooker."""
+    """Read a table, and show it to every seat and to an onlooker."""
     path = write(data, folder / f"{NAME}.jsonl")
     table = Table.resume(path)
     for seat in (None, *range(table.rules.players)):

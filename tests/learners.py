@@ -1,4 +1,4 @@
-"""Everything that one learner gets from an environment, at each of its decisions, as plain data.
+"""Everything that a learner gets from an environment at each decision, as plain data.
 
 ``seen_by`` plays a known game through one of the four environments; ``assert_nothing_hidden_shows``
 plays it again from a deal in which all that the learner cannot know is another's, and compares byte
@@ -23,7 +23,7 @@ Seen = list[Any]
 
 
 class Scripted(Agent):
-    """Plays its part of a game that is known already."""
+    """Plays its part of a known game."""
 
     name = "scripted"
 
@@ -38,7 +38,7 @@ class Scripted(Agent):
 
 
 def place_of(view: PlayerView) -> int:
-    """How many actions were done in a game before this decision of the player to act."""
+    """Return the number of actions before this decision."""
     count = 0 if view.direction == "hold" else view.rules.pass_count
     if view.phase == "pass":
         return view.player * count + len(view.passed)
@@ -46,7 +46,7 @@ def place_of(view: PlayerView) -> int:
 
 
 def plain(value: Any) -> Any:
-    """`value` with every array, number and text as its type and its bytes."""
+    """Return `value` with every array, number and text as its type and bytes."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
@@ -60,7 +60,7 @@ def plain(value: Any) -> Any:
 
 # ---- four ways to play a game --------------------------------------------------------------------
 def through_aec(game: Game, player: int, seed: int, **options: Any) -> Seen:
-    """hearts_v0: what an agent gets after every card, whoever played it."""
+    """Return everything that an agent of hearts_v0 gets after each card."""
     mode = options.pop("render_mode", "ansi")
     agent = f"player_{player}"
     env: Any = hearts_v0.raw_env(game.rules, render_mode=mode, render_for=agent, **options)
@@ -78,7 +78,7 @@ def through_aec(game: Game, player: int, seed: int, **options: Any) -> Seen:
 
 
 def through_single(game: Game, player: int, seed: int, **options: Any) -> Seen:
-    """The Gymnasium environment, up to the learner's decision that the game stands at."""
+    """Return everything from the Gymnasium environment up to the decision in `game`."""
     mode = options.pop("render_mode", "ansi")
     env = HeartsEnv(game.rules, seat=player, opponent=Scripted(game), render_mode=mode, **options)
     seen: Seen = [env.reset(seed=seed, options={"deal": game.start()})]
@@ -89,7 +89,7 @@ def through_single(game: Game, player: int, seed: int, **options: Any) -> Seen:
 
 
 def through_vector(game: Game, player: int, seed: int, **options: Any) -> Seen:
-    """The vector environment with a single game, which is dealt by hand."""
+    """Return the same from the vector environment with a single game."""
     options.pop("render_mode", None)
     envs = HeartsVectorEnv(1, game.rules, seat=player, opponent=Scripted(game), **options)
     deal_by_hand(envs.arena, game)
@@ -101,7 +101,7 @@ def through_vector(game: Game, player: int, seed: int, **options: Any) -> Seen:
 
 
 def through_sb3(game: Game, player: int, seed: int, **options: Any) -> Seen:
-    """stable-baselines3's environment with a single game, which is dealt by hand."""
+    """Return the same from stable-baselines3's environment with a single game."""
     from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     options.pop("render_mode", None)
@@ -125,7 +125,7 @@ WAYS: dict[str, Callable[..., Seen]] = {
 
 
 def own_actions(game: Game, player: int) -> Iterator[int]:
-    """What `player` has done in a game, in order."""
+    """Yield the actions of `player` in a game."""
     again = game.start()
     for action in game.actions:
         if again.current_player == player:
@@ -183,7 +183,7 @@ def turns(
 
 # ---- the comparison ------------------------------------------------------------------------------
 def decisions(rules: Any, seed: int, player: int, number: int) -> list[Game]:
-    """Some decisions of `player` in a game played at random, drawn with the seed."""
+    """Return some decisions of `player` in a random game."""
     rng = random.Random(seed)
     game = Game.deal(rules, seed)
     found = []
@@ -197,9 +197,9 @@ def decisions(rules: Any, seed: int, player: int, number: int) -> list[Game]:
 def assert_nothing_hidden_shows(
     way: str, game: Game, player: int, seed: int, **options: Any
 ) -> bool:
-    """A learner gets the same from this game and from one with other hidden cards.
+    """Check that a learner gets the same from this game and from one with other hidden cards.
 
-    Returns whether the other game was another at all: where little is hidden, draws are repeated.
+    Return whether the other game differs. If little is hidden, the draw is repeated.
     """
     draws = (reshuffled(game, player, seed + number) for number in range(8))
     other = next((drawn for drawn in draws if drawn != game), game)

@@ -18,7 +18,7 @@ HEARTS_ONE = dict.fromkeys(
     ["2H", "3H", "4H", "5H", "6H", "7H", "8H", "9H", "TH", "JH", "QH", "KH", "AH"], 1
 )
 HEARTS_AND_QUEEN = {**HEARTS_ONE, "QS": 13}
-"""What cards cost by the rule book, written down a second time: the package has its own table."""
+"""The points of cards by the rule book, independent of the package's table."""
 
 SAMPLE = [
     ("two_player", 2),
@@ -31,7 +31,7 @@ SAMPLE = [
 """One game for each number of players."""
 
 QUICK = [("two_player", 2), ("mini", 2), ("hoyle", 3), ("kitty", 3), ("classic", 4)]
-"""The games of a battery that is too dear for all of them in ``make test``."""
+"""The games of expensive batteries in ``make test``."""
 
 MATCH_FIELDS = ("end_score", "end_when", "tie", "max_deals", "settlement", "stake", "target")
 """The fields that a single deal does not depend on."""
@@ -40,7 +40,7 @@ _NUMBERS = (-5, 0, 1, 2, 3, 5, 7, 9, 12, 17, 25, 500)
 
 
 def values_of(field: str) -> Sequence[Any]:
-    """Values of a field: all that it can have, or some."""
+    """Return all values of a field, or some."""
     if field in RANGES:
         low, high = RANGES[field]
         none = [None] if getattr(Rules(), field) is None else []
@@ -63,7 +63,7 @@ _OTHERS: dict[str, Sequence[Any]] = {
 
 
 def single_changes(rules: Rules) -> Iterator[tuple[str, Rules]]:
-    """Every accepted rule set that differs from `rules` in one field, with that field's name."""
+    """Yield every accepted rule set that differs in one field from `rules`, with that field."""
     for field in FIELDS:
         for value in values_of(field):
             try:
@@ -75,14 +75,14 @@ def single_changes(rules: Rules) -> Iterator[tuple[str, Rules]]:
 
 
 def naive_of(game: Game) -> NaiveGame:
-    """The naive game of the same deal, from its beginning."""
+    """Return the naive game of the same deal, at its beginning."""
     start = game.start()
     hands = [start.hand(seat) for seat in range(game.rules.players)]
     return NaiveGame(game.rules, hands, start.kitty, game.deal_number, game.dealer)
 
 
 def copy_naive(game: NaiveGame) -> NaiveGame:
-    """An independent copy, much quicker than ``deepcopy``."""
+    """Return a copy, much faster than ``deepcopy``."""
     other = copy.copy(game)
     for name in ("hands", "taken", "passed", "received"):
         setattr(other, name, [set(cards) for cards in getattr(game, name)])
@@ -94,7 +94,7 @@ def copy_naive(game: NaiveGame) -> NaiveGame:
 
 
 def facts_of_naive(game: NaiveGame) -> dict[str, Any]:
-    """All that can be compared."""
+    """Return everything that can be compared."""
     seats = range(game.rules.players)
     kitty = game.kitty if game.kitty_taker is not None else set()
     choice = None if game.moon_choice is None else game.moon_choice - len(game.deck)
@@ -128,7 +128,7 @@ def facts_of_naive(game: NaiveGame) -> dict[str, Any]:
 
 
 def facts_of_game(game: Game) -> dict[str, Any]:
-    """The same of the package's game, by its public interface."""
+    """Return the same facts of the package's game, from its public interface."""
     seats = range(game.rules.players)
     history = game.history
     return {
@@ -160,7 +160,7 @@ def facts_of_game(game: Game) -> dict[str, Any]:
 
 
 def assert_same(game: Game, naive: NaiveGame) -> None:
-    """Fails, saying what differs and where, unless both games agree in everything."""
+    """Fail with the difference unless both games agree in everything."""
     ours, theirs = facts_of_game(game), facts_of_naive(naive)
     if ours != theirs:
         differing = [
@@ -206,7 +206,7 @@ def lockstep_deals(rules: Rules, deals: int, first_seed: int) -> int:
 
 
 def naive_at(game: Game) -> NaiveGame:
-    """The naive game at the same point of the same deal."""
+    """Return the naive game at the same point of the same deal."""
     naive = naive_of(game)
     for action in game.actions:
         if action == -1:
@@ -217,7 +217,7 @@ def naive_at(game: Game) -> NaiveGame:
 
 
 def every_deal(rules: Rules, dealer: int = 0) -> Iterator[Game]:
-    """Every deal of a two-player rule set, in the order of the cards."""
+    """Yield every deal of a two-player rule set, in the order of the cards."""
     deck = rules.deck
     for first in itertools.combinations(deck, rules.hand_size):
         rest = [card for card in deck if card not in first]
@@ -226,7 +226,7 @@ def every_deal(rules: Rules, dealer: int = 0) -> Iterator[Game]:
 
 
 def every_line(game: Game) -> Iterator[tuple[Game, NaiveGame]]:
-    """Every position that can follow from here, in both implementations; ends are leaves."""
+    """Yield every position that can follow, in both implementations."""
     stack = [(game, naive_at(game))]
     while stack:
         ours, theirs = stack.pop()

@@ -1,4 +1,4 @@
-"""The computer players of the table a second time, with sets and strings, as the rules word them.
+"""A second implementation of the baseline agents, with sets and strings.
 
 They play `NaiveGame`s and share no code with hearts_agents.
 """
@@ -19,12 +19,12 @@ Policy = Callable[[NaiveGame], int]
 
 
 def value(card: str) -> tuple[int, int]:
-    """The rank first, then the suit, spades highest, then hearts, diamonds, clubs."""
+    """Return the rank, then the suit: spades highest, then hearts, diamonds, clubs."""
     return RANKS.index(card[0]), SUITS_BY_VALUE.index(card[1])
 
 
 def takes(game: NaiveGame, card: str) -> bool:
-    """Whether the card would take the trick as it stands."""
+    """Return whether the card would take the trick as it stands."""
     cards = [played for _, played in game.trick] + [card]
     trumps = [c for c in cards if c[1] == game.rules.trump]
     contest = trumps or [c for c in cards if c[1] == cards[0][1]]
@@ -32,17 +32,17 @@ def takes(game: NaiveGame, card: str) -> bool:
 
 
 def trick_points(game: NaiveGame) -> int:
-    """The points of the cards on the table."""
+    """Return the points of the cards on the table."""
     return sum(game.rules.card_points.get(card, 0) for _, card in game.trick)
 
 
 def naive_standard(game: NaiveGame) -> int:
-    """The action of `standard`."""
+    """Return the action of `standard`."""
     return _action(game, aware=False)
 
 
 def naive_standard_trump(game: NaiveGame) -> int:
-    """The action of `standard_trump`."""
+    """Return the action of `standard_trump`."""
     return _action(game, aware=True)
 
 
@@ -87,7 +87,7 @@ def _void(game: NaiveGame, legal: set[str], *, aware: bool) -> str:
 
 
 def naive_pro(game: NaiveGame, policy: Policy = naive_standard) -> int:
-    """The action of `pro`, over all worlds, however many."""
+    """Return the action of `pro` over all worlds."""
     legal = game.legal()
     if game.phase != "play" or len(legal) == 1:
         return policy(game)
@@ -105,7 +105,7 @@ def naive_pro(game: NaiveGame, policy: Policy = naive_standard) -> int:
 
 
 def played_out(game: NaiveGame, action: int, player: int, policy: Policy) -> Fraction:
-    """The margin of `player` when `policy` plays on after `action`."""
+    """Return the margin of `player` if `policy` continues after `action`."""
     game.play(action)
     while game.phase != "over":
         game.play(policy(game))

@@ -1,4 +1,4 @@
-"""Agents that tests play with: fixed, of random weights, and as code in a file."""
+"""Agents for tests: fixed ones, random networks, and code in a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hearts_env import Rules
 from hearts_env.encoders import make_encoder
 
 CODE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
-"""A file of an agent's code: to be filled in which of its legal actions it plays."""
+"""The code of an agent, to be formatted with the index of the legal action that it plays."""
 
 
 def code_named(name: str, factory: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -57,7 +57,7 @@ class Drawing(Agent):
 
 
 def random_weights(rules: Rules, *hidden: int, seed: int, encoder: str = "flat"):
-    """The tensors of a policy, and the sizes of its layers."""
+    """Return the tensors of a random policy and the sizes of its layers."""
     rng = np.random.default_rng(seed)
     sizes = (make_encoder(encoder).size(rules), *hidden, rules.num_actions)
     tensors = {}
@@ -68,13 +68,13 @@ def random_weights(rules: Rules, *hidden: int, seed: int, encoder: str = "flat")
 
 
 def network_player(rules: str | Rules = "mini", seed: int = 0, **options) -> NetworkAgent:
-    """A player that looks at all that is observed."""
+    """Return a player with random weights."""
     rules = Rules.make(rules)
     return NetworkAgent(Network(random_weights(rules, 16, seed=seed)[0]), rules, **options)
 
 
 def write_player(path: Path, rules: str = "micro", encoder: str = "flat", **training) -> None:
-    """The file of a player without hidden layers."""
+    """Write the checkpoint of a player without hidden layers."""
     made = Rules.make(rules)
     tensors, sizes = random_weights(made, seed=0, encoder=encoder)
     save_checkpoint(path, tensors, Checkpoint(made, encoder, sizes, "relu", training))

@@ -1,6 +1,6 @@
-"""How tests look at errors: by type, argument, value and the names in them, never by wording.
+"""Checks of errors by type, argument, value and the names in them, not by wording.
 
-That every message names its argument and a way out is checked in tests/test_errors.py.
+tests/test_errors.py checks that every message names its argument and a fix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ANY: Any = object()
 def raises_hearts_error(
     error: type[HeartsError], argument: str, *names: object, value: object = _ANY, hint: object = ""
 ) -> Iterator[pytest.ExceptionInfo[HeartsError]]:
-    """The block raises this very error about `argument`, and it says what to do.
+    """Check that the block raises this error about `argument`, with a fix.
 
     Args:
         error: its class, or a base of it.
@@ -41,7 +41,7 @@ def raises_hearts_error(
 
 
 def mistake(result: Any, argument: str, *names: object) -> None:
-    """A command line ended with status 2 and one line on standard error, about `argument`.
+    """Check that a command ended with status 2 and one line about `argument` on standard error.
 
     Args:
         result: of the command, with ``exit_code`` and ``stderr``.

@@ -1,4 +1,4 @@
-"""Another game that looks the same to one player: everything which that player cannot know redrawn.
+"""Redraw everything in a game that one player cannot know.
 
 ``reshuffled(game, player, seed)`` deals the unseen cards anew, consistently with all that play has
 shown, lets the others pass other cards in the exchange, and replays the public history from the
@@ -14,7 +14,7 @@ from hearts_env import Game
 
 
 def reshuffled(game: Game, player: int, seed: int) -> Game:
-    """A game in the same public position, with other hidden cards and other secret passes.
+    """Return a game in the same public position, with other hidden cards and secret passes.
 
     The hidden cards are drawn uniformly from ``game.view(player).worlds()``; a draw may be the
     truth itself, and is, where nothing is hidden. The choices already made in an exchange that is
@@ -31,7 +31,7 @@ def reshuffled(game: Game, player: int, seed: int) -> Game:
 def game_of_world(
     game: Game, player: int, world: Sequence[Sequence[str]], rng: random.Random
 ) -> Game:
-    """`game` as it would be if `world` were true: its public history, replayed from another deal.
+    """Replay the public history of `game` from the deal that `world` implies.
 
     Args:
         game: the game as it is.

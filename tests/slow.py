@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make test-all`: dear cases, and the full number of random ones."""
+"""Marks for cases that `make test` leaves to `make test-all`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.strategies import SEEDED
 
 slow = pytest.mark.slow
 TIMES = int(os.environ.get("HEARTS_TIMES", "1"))
-"""By how much ``make verify`` multiplies the deals, inputs and examples of the slow tests."""
+"""The factor by which ``make verify`` multiplies deals, inputs and examples of slow tests."""
 
 
 def quick_cases(
     names: str | tuple[str, ...], cases: Iterable[Any], quick: Iterable[Any], **options: Any
 ) -> pytest.MarkDecorator:
-    """Runs a test with all `cases`; those that are not among `quick` are slow."""
+    """Run a test with all `cases`. Those not in `quick` are slow."""
     cases, quick = list(cases), list(quick)
     assert all(case in cases for case in quick)
 
@@ -31,12 +31,12 @@ def quick_cases(
 
 
 def quick_count(name: str, quick: int, full: int) -> pytest.MarkDecorator:
-    """Runs a test with the number `quick` as its argument `name`, and, slowly, with `full`."""
+    """Run a test with `quick` as its argument `name`, and with `full` as a slow test."""
     return pytest.mark.parametrize(name, [quick, pytest.param(full * TIMES, marks=slow)])
 
 
 def quick_given(quick: int, full: int, *strategies: Any) -> Callable[[Callable[..., None]], Any]:
-    """Runs a test with `quick` examples that hypothesis draws, and, slowly, with `full`."""
+    """Run a test with `quick` examples from hypothesis, and with `full` as a slow test."""
 
     def decorate(test: Callable[..., None]) -> Callable[[int], None]:
         @quick_count("examples", quick, full)

@@ -1,4 +1,4 @@
-"""What hypothesis draws: valid rule sets, and games somewhere in their play."""
+"""Hypothesis strategies: valid rule sets, and games at any point of their play."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SEEDED = settings(
     max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
 )
-"""The same examples on every run; for tests decorate with ``settings(SEEDED, max_examples=n)``."""
+"""Draws the same examples on every run: ``settings(SEEDED, max_examples=n)``."""
 
 NUMBERS = [name for name in RANGES if name not in ("players", "hand_size", "pass_count")]
 
 
 def values_of(field: str) -> st.SearchStrategy[Any]:
-    """Values of a field that has one of a few, or a number: small ones."""
+    """Return a strategy of a field's values, with small numbers."""
     if field not in RANGES:
         return st.sampled_from(CHOICES.get(field, (False, True)))
     low, high = RANGES[field]
@@ -37,7 +37,7 @@ def values_of(field: str) -> st.SearchStrategy[Any]:
 def rule_sets(
     draw: st.DrawFn, *, max_players: int = 7, max_hand: int = 26, max_deck: int = 52
 ) -> Rules:
-    """Any rule set that can be played, of every option; small decks are drawn often."""
+    """Draw any playable rule set, often with a small deck."""
     players = draw(st.integers(2, max_players))
     size = draw(st.integers(max(players, 4), max_deck))
     if draw(st.booleans()):  # whole ranks, as the presets of two players have them
@@ -56,7 +56,7 @@ def rule_sets(
         points = {deck[0]: draw(st.sampled_from([1, 5, -5]))}
     fields: dict[str, Any] = {name: draw(values_of(name)) for name in (*CHOICES, *FLAGS, *NUMBERS)}
     fields["pass_count"] = draw(st.integers(0, min(hand_size, 4)))
-    # What cannot be together becomes what always can.
+    # Replace combinations that rules refuse.
     if not any(card[1] == "C" for card in deck):
         fields["first_lead"] = "eldest_hand"
     if len(deck) == players * hand_size:
@@ -77,7 +77,7 @@ def rule_sets(
 def played_on(
     rules: Rules | str, seed: int, steps: int, *, revoke: bool = False, **table: Any
 ) -> Game:
-    """The deal of `seed` after so many random actions, or at its end; revoked then, if wanted."""
+    """Return the deal of `seed` after some random actions or at its end, revoked if `revoke`."""
     game = Game.deal(rules, seed, **table)
     rng = random.Random(seed)
     for _ in range(steps):
@@ -90,7 +90,7 @@ def played_on(
 
 
 def positions(rules: Rules, seed: int) -> list[Game]:
-    """Every position of a deal that is played at random, the end among them."""
+    """Return every position of a random deal, including its end."""
     game, rng = Game.deal(rules, seed), random.Random(seed)
     found = [game.clone()]
     while not game.is_over:
@@ -101,7 +101,7 @@ def positions(rules: Rules, seed: int) -> list[Game]:
 
 @st.composite
 def games(draw: st.DrawFn, rules: st.SearchStrategy[Rules] | None = None) -> Game:
-    """A game of any rules at any point of its play, now and then ended by a revoke."""
+    """Draw a game of any rules at any point of its play, sometimes ended by a revoke."""
     drawn = draw(rule_sets() if rules is None else rules)
     seed = draw(st.integers(0, 2**63 - 1))
     length = drawn.players * (drawn.hand_size + drawn.pass_count) + 1

@@ -19,7 +19,7 @@ from tests.test_cli import run
 
 
 def test_losses_sum_to_the_lost_margin() -> None:
-    """What one player loses the other gains: from the value of the deal to its result."""
+    """The players' losses account for the deal's result."""
     for seed in range(4):
         game = played("mini", seed, "easy", "standard")
         found = analyse(game)

@@ -1,4 +1,4 @@
-"""Odd values for every argument of the core and the environments: refused, or answered.
+"""Every argument of the core and the environments refuses an odd value or accepts it cleanly.
 
 A value that an argument takes by accident (True for 1) would be a mistake that nobody hears of; a
 TypeError from somewhere inside would be one that nobody can read.
@@ -83,7 +83,7 @@ ODD: list[Any] = [
 
 
 class Subject:
-    """One callable, good arguments for it, and a way to tell that its object has not changed."""
+    """A callable, valid arguments for it, and a function that returns its object's state."""
 
     def __init__(
         self, call: Callable[..., Any], good: dict[str, Any], look: Callable[[], Any] = tuple
@@ -92,7 +92,7 @@ class Subject:
 
 
 def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
-    """Every public command and query that takes arguments, by name, each made new."""
+    """Yield every public method that takes arguments: its name, and a function that makes it."""
 
     def methods(make: Callable[[], Any], look: Callable[[Any], Any], goods: dict[str, Any]) -> Any:
         for name, good in goods.items():
@@ -208,7 +208,7 @@ DEALT: dict[str, Any] = {"deal_number": 0, "dealer": 0, "totals": [0, 0]}
 SUBJECTS = dict(subjects())
 
 
-# What else a message begins with: a part of the value, or another argument that does not fit it.
+# Other beginnings of a message: a part of the value, or another argument that conflicts with it.
 ALSO = {
     "rules": ("players", "chips"),
     "text": ("history", "line 1", "rules", "players"),
@@ -330,7 +330,7 @@ def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
     refusals = [refusal_of(lambda v=v: MADE[way](**given, **{name: v})) for v in ODD]
     assert {error.argument for error in refusals if error} <= {*said}
     taken = [value for value, error in zip(ODD, refusals, strict=True) if not error]
-    # None, 1 and True are what some arguments may be; nothing takes all of these.
+    # Some arguments may be None, 1 or True. No argument takes all of them.
     assert len(taken) < 8, [quoted(value) for value in taken]
 
 

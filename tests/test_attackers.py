@@ -50,7 +50,7 @@ KITTY = "micro kitty_to=first_trick hand_size=2"
 
 @functools.cache
 def mixing(text: str) -> tuple[Tree, Agent]:
-    """A small deck and an agent that plays random chances in it, some of them 0."""
+    """Return a small deck and an agent with random probabilities, some of them 0."""
     tree = Tree(text)
     chances = random_policy(tree, 3)
 
@@ -86,7 +86,7 @@ def test_value_of_each_hand_equals_the_tree(text):
 
 
 def test_worlds_split_into_parts_give_same_answers(monkeypatch):
-    """Where a hand leaves no choice nothing is searched: depths differ within a fan then."""
+    """A hand without a choice is not searched, so depths differ within a fan."""
     tree, agent = mixing("micro")
     responses = Responses(tree.rules, agent.action_probs)
 
@@ -102,7 +102,7 @@ def test_worlds_split_into_parts_give_same_answers(monkeypatch):
 
 
 def plain_worlds(agent, game, player):
-    """Every deal that looks like the real one to `player`, weighed by the agent's play."""
+    """Yield every deal that looks like the real one to `player`, with its weight."""
     view = game.view(player)
     for world in view.worlds():
         replay, weight = Game.from_view(view, world).start(), 1.0
@@ -174,7 +174,7 @@ def test_even_selection_keeps_each_branchs_weight():
 
 
 def test_nearly_impossible_worlds_are_left_out():
-    """Chances too small to be multiplied make no world of weight 0, which no branch could share."""
+    """Products of tiny probabilities give no world of weight 0."""
 
     def policy(views):
         legal = views.legal_table
@@ -223,7 +223,7 @@ def test_attackers_improve_and_stay_below_best_response(name, micro):
 
 @pytest.mark.parametrize("method", ["lbr", "endings"])
 def test_claimed_margin_is_won_in_play(method):
-    """Every deal of the deck, played by views alone."""
+    """Play every deal of the deck from views alone."""
     agent = make_agent("pro", seed=0)
     attacker = Attacker(agent, method, tricks=2)
     expected = gains("pro", tricks=2)[1][method]
@@ -288,7 +288,7 @@ class Asked(Agent):
 
 
 def test_mid_game_copy_and_single_view_agree():
-    """A copy asks a model of its own."""
+    """A copy has its own model."""
     attacker = Attacker(Asked(), "lbr_endings", tricks=1, most_worlds=5)
     batch = BatchGame("mini", 8, seed=3, autodeal=False)
     for _ in range(4):
@@ -315,7 +315,7 @@ def test_agent_without_probabilities_is_detected():
     assert drawn.is_one_draw
     assert drawn.noise > 0
     assert hearts_train.exploit("standard", "two_player", ["belief"], **asleep).noise == 0
-    # Of a small deck one draw is attacked: the same for all, and for the best response.
+    # On a small deck, all attackers and the best response attack one and the same draw.
     with pytest.warns(UserWarning, match="drawing"):
         found, won = gains(Drawing())
     assert (found.is_one_draw, found.noise) == (True, 0)
@@ -390,7 +390,7 @@ def test_attacked_programs_are_ended():
     attacker.close()
     assert Opened.began == 1
     assert not Opened.running
-    saved = [Opened(), Opened()]  # so that no two have the same id
+    saved = [Opened(), Opened()]  # no two have the same id
     for rules, options in (("micro", {}), ("midi", {"deals": 4, "awake": [6]})):
         attack = Attack(saved[:1], rules, ["belief", saved[1]], **options)
         assert not Opened.running

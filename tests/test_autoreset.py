@@ -1,4 +1,4 @@
-"""When an episode follows one that has ended: Gymnasium's three ways, and its wrappers."""
+"""Gymnasium's three autoreset modes and its vector wrappers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_invalid_mask_is_refused(options: Any, message: str) -> None:
 
 
 def test_reset_mask_is_not_modified() -> None:
-    """Gymnasium's own take it out of the options, and its statistics then begin anew everywhere."""
+    """Gymnasium's environments pop it, and its statistics then restart everywhere."""
     envs = RecordEpisodeStatistics(HeartsVectorEnv(2, "mini", autoreset_mode="DISABLED"))
     envs.reset(seed=1)
     envs.step(envs.unwrapped.action_masks().argmax(1))
@@ -121,7 +121,7 @@ WRAPPERS: dict[str, tuple[Any, str, str]] = {
     "filter": (lambda envs: FilterObservation(envs, ["observation"]), "both", "NEXT_STEP DISABLED"),
     "normalize": (NormalizeObservation, "info", "NEXT_STEP"),
 }
-"""How each is made, where it wants the mask, and the modes that docs/environment.md names."""
+"""Each wrapper, the place of the mask that it needs, and its modes in docs/environment.md."""
 
 
 @pytest.mark.parametrize("name", WRAPPERS)
@@ -138,7 +138,7 @@ def test_gymnasium_vector_wrappers_run_in_documented_modes(name: str, mode: Auto
     rng = np.random.default_rng(0)
     observations, infos = envs.reset(seed=1)
     for _ in range(24):
-        # What `normalize` gives lies outside the space that old releases have for it.
+        # In old releases, the output of `normalize` lies outside its space.
         assert name == "normalize" or observations in envs.observation_space
         observations, _, terminated, truncated, infos = envs.step(choose(rng, infos["action_mask"]))
         over = terminated | truncated

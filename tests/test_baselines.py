@@ -1,4 +1,4 @@
-"""The players of the table: rule by rule, against a second implementation, and in strength."""
+"""The baseline agents: rule by rule, against a second implementation, and in strength."""
 
 from __future__ import annotations
 
@@ -163,14 +163,14 @@ def check_lockstep(rules: Rules, seeds: range) -> None:
             view = own_view(game)
             assert plain.act(view) == naive_standard(naive), game.to_text()
             assert aware.act(view) == naive_standard_trump(naive), game.to_text()
-            # mostly standard's own way, so that positions are as they come in its playouts
+            # half of the actions are standard's own, for positions like those of its playouts
             action = rng.choice(game.legal_actions()) if rng.random() < 0.5 else plain.act(view)
             game.play(action)
             naive.play(action)
 
 
 def random_play(rules, deals, **deal):
-    """Deals played at random, position by position, and in the second implementation."""
+    """Yield every position of random deals, with that of the second implementation."""
     for seed in range(deals):
         rng = random.Random(seed)
         game = Game.deal(rules, seed, **deal)
@@ -340,12 +340,12 @@ def test_strength_over_duplicate_deals_is_as_published(name, other, margin, deal
 
 @pytest.fixture
 def late(clock: Any) -> None:
-    """Every look at the clock finds a millisecond gone."""
+    """Let each reading of the clock advance it by a millisecond."""
     clock.tick = 0.001
 
 
 def examined(view: PlayerView, **options: Any) -> int:
-    """How many worlds pro examines."""
+    """Return the number of worlds that pro examines."""
     pro: Any = make_agent("pro", seed=1, **options)
     return len(pro.world_margins(view)[0])
 
@@ -364,7 +364,7 @@ def test_a_budget_of_milliseconds_ends_the_sampling(late: None) -> None:
 
 
 def late_view(rules: Rules, seed: int, most_worlds: int) -> PlayerView:
-    """The view of the first player to act who has a choice and no more worlds than that."""
+    """Return the first view of a deal with a choice and at most `most_worlds` worlds."""
     game = Game.deal(rules, seed, deal_number=3)
     while len(game.legal_actions()) < 2 or own_view(game).num_worlds > most_worlds:
         game.play(game.legal_actions()[0])

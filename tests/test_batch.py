@@ -1,4 +1,4 @@
-"""The batch equals single games bit for bit, and refuses what cannot be."""
+"""The batch equals single games bit for bit, and refuses invalid arguments."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Plain:
 def test_listed_views_are_encoded_one_by_one(observation: str | Encoder) -> None:
     game, listed = Game.deal("classic", 3), []
     while not game.is_over:
-        listed += [game.view(seat) for seat in range(4)]  # of those who wait, too
+        listed += [game.view(seat) for seat in range(4)]  # including the waiting players
         game.play(game.legal_actions()[-1])
     listed.append(game.view(2))
     encoder = make_encoder(observation)
@@ -490,7 +490,7 @@ COMPILED += [loops.write_masks, loops.choose, loops.step]
 
 
 def play_and_look(batch: BatchGame, games: Any) -> None:
-    """All that takes arrays, with `games` of some kind and actions of the same."""
+    """Call every method that takes arrays, with `games` and actions of one kind."""
     actions = np.full(4, -1)
     chosen = batch.random_actions(games=games)
     actions[[0, 2]] = chosen
@@ -516,7 +516,7 @@ def test_observations_are_cast_where_asked(observation: str, dtype: type) -> Non
 
 
 def refusals() -> list[Any]:
-    """What cannot be, each with the words that the message has."""
+    """Return invalid calls, each with words of its error."""
     legal = BatchGame("two_player", 4, seed=6).masks().argmax(1)
     illegal, read_only = legal.copy(), np.zeros((4, 28), np.int8)
     illegal[2] = 27  # a first lead of the ace of hearts

@@ -1,4 +1,4 @@
-"""Posteriors against Bayes' rule worked out plainly, game by game."""
+"""Posteriors against a plain computation of Bayes' rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.strategies import played_on
 
 
 def plain_posterior(view, agent, epsilon):
-    """Bayes' rule with ``Game`` alone: every world dealt and replayed, card by card."""
+    """Return the posterior by Bayes' rule, with every world replayed in a ``Game``."""
     rules, other = view.rules, 1 - view.player
     weights = []
     for world in view.worlds():
@@ -42,14 +42,14 @@ def test_posterior_follows_bayes_rule(name: str) -> None:
             view = game.view(player)
             found = belief(view, agent.action_probs, epsilon=0.1)
             expected = plain_posterior(view, agent, 0.1)
-            # float32 sums differ with the number of views at once
+            # float32 sums depend on the number of views
             assert np.allclose(found.weights, expected, rtol=1e-4)
             worlds = [mask_of(map(rules.index.get, world[1 - player])) for world in view.worlds()]
             assert found.hands.tolist() == worlds
 
 
 def test_deterministic_policy_rules_out_worlds() -> None:
-    """`standard` always plays the same card with a hand: worlds where it would not are out."""
+    """`standard` is deterministic, so every world with another card is ruled out."""
     standard = make_agent("standard", seed=0)
     ruled_out = 0
     for seed in range(20):

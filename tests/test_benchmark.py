@@ -1,4 +1,4 @@
-"""HeartsBench: its deals and players are fixed; a result can be resumed, read and played again."""
+"""HeartsBench: fixed deals and players; results can be resumed, read and replayed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHAMPIONS = {
     "mini": "e47bba2d2a3be187d6588d2b7bcb93f18da8cdcccf43a0ac9e103651d965c6cc",
     "classic": "272fc87b7f46400c3ce1fb94855d8fead8630d997d37d296aaf968993ac8be89",
 }
-"""The tracks whose field has the champion, and the SHA-256 of its file of weights there."""
+"""The SHA-256 of the champion's weights, by track."""
 EQUILIBRIA = {
     "mini": "56ac62d4c79762c18fc58b972c5c3a155e34c212caacedc88ac926f32f92ed4f",
     "micro": "740f98961ceac5ece6a015de4afda6dfa3b59e86ff7fe847ae20e2bde687c4b3",
@@ -69,7 +69,7 @@ def run(*args):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """The file of a small result."""
+    """Return the path of a small result."""
     out = tmp_path_factory.mktemp("results") / "standard.json"
     assert run("standard", *FEW, "--json", out).exit_code == 0
     return out
@@ -93,7 +93,7 @@ def test_benchmark_refuses_other_deals(monkeypatch):
 
 @pytest.mark.slow
 def test_field_plays_as_when_versioned():
-    # Golden on purpose: a player that plays otherwise needs another name, and the field a version.
+    # Golden on purpose: a changed player needs a new name, and the field a new version.
     played = {
         ("easy", "two_player", 3): [13.0, 15.0, 1.0, 12.0],
         ("standard", "two_player", 3): [0.0, 0.0, -15.0, -1.0],
@@ -114,7 +114,7 @@ def test_field_plays_as_when_versioned():
 
 
 def test_field_has_the_weights_of_version_2():
-    # As above: other weights, or other options by default, are another player.
+    # As above: other weights or default options are another player.
     weights = {("champion", name): digest for name, digest in CHAMPIONS.items()}
     weights |= {("equilibrium", name): digest for name, digest in EQUILIBRIA.items()}
     for name, track in TRACKS.items():
@@ -135,7 +135,7 @@ def test_field_has_the_weights_of_version_2():
 def test_pro_plays_large_tracks_as_before(track, cards):
     game = Game.deal(Rules.from_text(TRACKS[track].rules), seed=3)
     pro, chosen = make_agent("pro", seed=1), []
-    while not game.is_over:  # it is asked only; all seats play their first legal card
+    while not game.is_over:  # its answer is recorded; all seats play their first legal card
         if game.current_player == 0:
             chosen.append(game.rules.action_name(int(pro.act(game.view(0)))))
         game.play(game.legal_actions()[0])
@@ -301,7 +301,7 @@ def test_isolated_agent_has_the_same_exploitability(tmp_path):
         )
         assert here == there
         found.add(here["exploitability"])
-    assert len(found) == 2  # its own chances count
+    assert len(found) == 2  # the agent's own probabilities count
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_damaged_result_is_refused(kept, tmp_path, change, words):
 
 def test_result_of_another_protocol_is_refused(kept, tmp_path):
     record = read_benchmark(kept)
-    record["result"]["package"] = "7"  # the protocol says who plays what
+    record["result"]["package"] = "7"  # the protocol fixes the players
     path = tmp_path / "other.json"
     path.write_bytes(encoded(record_of(record["result"], record["run"])))
     assert run("--verify", path).exit_code == 0
@@ -332,12 +332,12 @@ def test_result_of_another_protocol_is_refused(kept, tmp_path):
 # ---- played again in full ------------------------------------------------------------------------
 """Where the blocks of 300 deals begin, and the end of the last."""
 SAID = {"package", "budget", "decisions"}
-"""What a result says that play cannot show: the protocol fixes who plays how."""
+"""Fields that playing again cannot verify."""
 
 
 @pytest.fixture(scope="module")
 def longer(tmp_path_factory):
-    """A result of several blocks, of a player that draws random numbers."""
+    """Return the path of a result of several blocks, by a player that draws random numbers."""
     out = tmp_path_factory.mktemp("results") / "easy.json"
     assert run("easy", "--track", "micro", "--deals", 300, "--json", out).exit_code == 0
     return out
@@ -345,7 +345,7 @@ def longer(tmp_path_factory):
 
 @pytest.fixture
 def played(longer, monkeypatch):
-    """The result, and what a verification of its forgeries finds; it is truly played only once."""
+    """Return the result and a function that verifies a forgery. The deals are played only once."""
     record, play = read_benchmark(longer), Benchmark.run
     known = Benchmark("easy", "micro", deals=300).settings()
     monkeypatch.setattr(bench, "Benchmark", cache(Benchmark))
@@ -364,7 +364,7 @@ def played(longer, monkeypatch):
 
 
 def leaves(value, way=()):
-    """The way to every figure and text in a result; of lists, in their first and last entry."""
+    """Yield the path of every value in a result. Of a list, take the first and last entry."""
     if not isinstance(value, dict | list):
         yield way
         return
@@ -373,14 +373,14 @@ def leaves(value, way=()):
 
 
 def otherwise(value):
-    """A near value of the same type."""
+    """Return a similar value of the same type."""
     if isinstance(value, bool) or value is None:
         return not value
     return value + "x" if isinstance(value, str) else value + 1
 
 
 def forgery(result, way):
-    """A copy of a result with one value changed."""
+    """Return a copy of a result with one value changed."""
     forged = inner = deepcopy(result)
     for name in way[:-1]:
         inner = inner[name]
@@ -407,7 +407,7 @@ def test_added_field_is_found(played):
 
 # ---- an agent that does not repeat itself --------------------------------------------------------
 def shifted(result, by, deals=slice(None)):
-    """A copy of a result with better margins, and means that follow from them."""
+    """Return a copy of a result with better margins and consistent means."""
     forged = deepcopy(result)
     for one in forged["opponents"]:
         margins = np.array(one["margins"])
@@ -432,7 +432,7 @@ def test_chance_differences_hold_if_declared(played, longer):
 
 
 WIDE = np.where(np.arange(300) % 2, 1e4, -9.9e3)
-"""Great margins, in whose errors better ones could hide."""
+"""Margins with standard errors so wide that better ones could hide in them."""
 
 
 @pytest.mark.parametrize("by", [(0.1,), (-0.1,), (2.0,), (1e4, slice(3)), (WIDE,)])

@@ -27,7 +27,7 @@ def told(record: Record) -> dict:
 
 
 def at(game: Game, number: int) -> Game:
-    """The game before one of its actions."""
+    """Return the game before one of its actions."""
     replay = game.start()
     for action in game.actions[:number]:
         replay.play(action)

@@ -85,7 +85,7 @@ def test_other_games_are_refused(name, rules, words):
 
 
 def test_taught_network_predicts_pimc():
-    """In the choices of deals that pimc plays against the champion."""
+    """Compare its choices with those of pimc in deals against the champion."""
     pimc, champion = make_agent("pimc"), make_agent("champion")
     model = load_agent(weights_of("two_player", "taught"))
     batch, same = BatchGame("two_player", 60, seed=5, autodeal=False), []
@@ -176,7 +176,7 @@ def test_opponent_models_count_by_their_probability():
 
 
 def test_short_time_limit_is_nearly_met(clock, monkeypatch):
-    """A clock that goes on by a millisecond for each world that is looked at."""
+    """The clock advances by a millisecond per world."""
     values = Responses.card_values
 
     def slow(self, fan, *more):

@@ -1,4 +1,4 @@
-"""Players from files: round trips, and files that are cut short, foreign, or for something else."""
+"""Checkpoints: round trips, and files that are damaged, foreign or for other rules."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def path(tmp_path):
 
 
 def rewrite(path, tensors=None, **header):
-    """The file with other tensors or header values, and the digest of those."""
+    """Rewrite the file with other tensors or header values, and a matching digest."""
     old_tensors, old = read_tensors(path)
     write_tensors(path, tensors or old_tensors, old | header)
 
@@ -102,7 +102,7 @@ def test_path_and_folder_load_the_same_player(path):
 
 
 def reference_action(view: PlayerView) -> int:
-    """The greedy action again, in float64, layer by layer."""
+    """Return the greedy action, computed in float64 layer by layer."""
     encoder = make_encoder("flat")
     out = np.zeros(INPUTS, np.int8)
     encoder.write(view, out)

@@ -1,4 +1,4 @@
-"""The command line: what it prints where, its exit status, mistakes, play from a pipe."""
+"""The command line: output, exit status, errors and interrupts."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ FIELDS_OF_EVALUATE |= {"ms_per_decision", "seed"}
 
 
 def run(*args, input=None):
-    """A command line in this process."""
+    """Run a command line in this process."""
     return CliRunner().invoke(app, [str(arg) for arg in args], input=input)
 
 
 def command(*args, before="", main="from hearts_train.cli import main; main()"):
-    """The same in a process of its own, as a user starts it."""
+    """Start a command line in its own process."""
     code = f"{before}\n{main}"
     environment = python_environment()
     environment.pop("PYTHONWARNINGS", None)
@@ -66,7 +66,7 @@ def command(*args, before="", main="from hearts_train.cli import main; main()"):
 
 
 def hears_ctrl_c() -> None:
-    """A suite started in the background ignores Ctrl-C, and what it starts inherits that."""
+    """Restore Ctrl-C, which a test suite in the background ignores and its children inherit."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -468,13 +468,13 @@ def test_help_groups_commands_and_shows_examples():
     shown = run("--help").stdout
     places = [shown.index(f"\n{group}:") for group in console.GROUPS]
     assert places == sorted(places)
-    assert "\nCommands:" not in shown  # none was forgotten
+    assert "\nCommands:" not in shown  # every command has a group
     names = re.findall(r"^  ([a-z]+)  ", shown, re.MULTILINE)
     assert names == [name for group in console.GROUPS.values() for name in group]
     for name in names:
         shown_for_one = run(name, "--help").stdout
         assert f"Example: hearts {name}" in shown_for_one
-        # No types of Python, as typer and click would show them.
+        # No Python types, which typer and click would show.
         assert not re.search(r"<\w+(\[|>)|INTEGER|FLOAT|TEXT\b(?<!=TEXT)", shown_for_one), name
     recipes = run("train", "--help").stdout
     for name in shipped_configs():

@@ -139,7 +139,7 @@ def test_files_without_a_config_raise(tmp_path, text, words):
 
 
 def test_nested_yaml_aliases_are_refused_at_once(tmp_path):
-    """Nine to the twelfth power words, if they were written out."""
+    """Expanded, the file would have nine to the twelfth power words."""
     lines = ["a: &a [" + ",".join("x" * 9) + "]"]
     for here, before in zip("bcdefghijklm", "abcdefghijkl", strict=True):
         lines.append(f"{here}: &{here} [" + ",".join([f"*{before}"] * 9) + "]")

@@ -1,4 +1,4 @@
-"""Copies of every environment, in mid-game, play on as the original does, and share nothing."""
+"""Copies of every environment in mid-game play on as the original, and share nothing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def play(env: Any, rng: random.Random) -> Any:
 
 
 def without_times(value: Any) -> Any:
-    """`value` without the seconds that stable-baselines3's infos have."""
+    """Return `value` without the seconds in stable-baselines3's infos."""
     if isinstance(value, dict):
         return {key: without_times(part) for key, part in value.items() if key != "t"}
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Recorded play, without the libraries that write it: what was seen, done, earned and worth."""
+"""Recorded play before it is written: observations, actions, rewards and values."""
 
 import pickle
 
@@ -99,7 +99,7 @@ def test_dataset_values_equal_the_solver(rules):
 
 
 def test_too_many_worlds_are_not_counted():
-    """At the deal 10 of 18 unseen cards are the other player's: 43,758 worlds."""
+    """At the deal the opponent holds 10 of 18 unseen cards, which gives 43,758 worlds."""
     found = played(rules="two_player hand_size=10", games=1, agents=["easy"])
     values = ExactValues(found.rules).of(found.views, found.others)
     known = np.array([view.num_worlds <= MAX_HANDS for view in found.views])
@@ -134,7 +134,7 @@ def test_random_actions_are_legal_and_marked():
 
 
 class Odd:
-    """Plays its highest card, but nonsense when it is to lead and has the queen of spades."""
+    """Plays its highest card, but something illegal when it leads while holding QS."""
 
     def act(self, view):
         return 99 if not view.trick and "QS" in view.hand else view.legal_actions()[-1]

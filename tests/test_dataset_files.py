@@ -1,4 +1,4 @@
-"""The files of a dataset: what readers find in them; only the options decide their content."""
+"""The files of a dataset: their content, and how making them is resumed."""
 
 import contextlib
 import dataclasses
@@ -43,7 +43,7 @@ def rows(folder, name):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A dataset of `mini`, and what is said of it."""
+    """Return a dataset of `mini`."""
     return make_dataset(tmp_path_factory.mktemp("made") / "mini", ASKED)
 
 
@@ -155,19 +155,19 @@ def test_dataset_mask_may_join_the_observation(mask, tmp_path):
 
 
 def flipped(path):
-    """A bit of a file changes."""
+    """Flip a bit of a file."""
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
 
 
 def cut_short(path):
-    """The last line of a file loses its end."""
+    """Cut off the end of a file."""
     path.write_bytes(path.read_bytes()[:-5])
 
 
 def unlinked(path):
-    """A file is lost."""
+    """Delete a file."""
     path.unlink()
 
 
@@ -178,7 +178,7 @@ STOPS = {
     "missing": (("writing", 1), unlinked, "games/part-00000.parquet", [0]),
     "record": (("writing", 1), cut_short, ".unfinished/parts.jsonl", [1]),
 }
-"""When a dataset is stopped, what happens to which file, and the parts that are played again."""
+"""Where a dataset is stopped, the damage to a file, and the parts that are played again."""
 
 
 @quick_cases("name", list(STOPS), ["playing", "episodes"])
@@ -334,7 +334,7 @@ BLOCKS = re.findall(r"^```python no-run\n(.*?)^```", PAGE, re.DOTALL | re.MULTIL
 
 @pytest.fixture(scope="module")
 def two_player(tmp_path_factory):
-    """The dataset that the page reads, but smaller."""
+    """Return the dataset that the page reads, but smaller."""
     asked = DatasetOptions(["pro"], "two_player", 5)
     return make_dataset(tmp_path_factory.mktemp("page") / "pro-games", asked).folder.parent
 

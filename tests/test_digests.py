@@ -1,4 +1,4 @@
-"""What tests/data/digests.json says of games, environments and solvers holds here and now."""
+"""Games, environments and solvers have the digests in tests/data/digests.json."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.slow import quick_cases
 
 @quick_cases("name", SUBJECTS, [n for n in SUBJECTS if not n.startswith("observations_")])
 def test_digest_equals_the_recorded_one(name: str) -> None:
-    """A change of it changes everybody's experiments: ``python tests/digests.py --write``."""
+    """A change affects every user's experiments: ``python tests/digests.py --write``."""
     assert digest_of(SUBJECTS[name], num_threads=2) == stored()[name]
 
 

@@ -1,4 +1,4 @@
-"""What notebooks show by themselves: games and views as pictures, results as tables."""
+"""Notebook displays: games and views as pictures, results as tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_game_shows_all_hands_but_view_one() -> None:
 
 # ---- tables --------------------------------------------------------------------------------------
 def cells(html: str) -> list[list[str]]:
-    """The text of every row of the tables of a document."""
+    """Return the text of every table row in a document."""
     root = ElementTree.fromstring(f"<div>{html}</div>")
     return [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
 

@@ -15,7 +15,7 @@ from hearts_env.support.distinct import distinct
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("shape", [(0, 3), (1, 3), (500, 3), (60, 2, 2), (200, 1)])
 def test_distinct_rows_are_found(shape, alike, monkeypatch):
-    """Also where all of them fall into one place of the table."""
+    """All rows are found even if they share one place of the hash table."""
     if alike:
         monkeypatch.setattr(module, "_factors", lambda size: np.zeros(size, np.int64))
     rows = np.random.default_rng(1).integers(-2, 3, size=shape).astype(np.int16)

@@ -212,7 +212,7 @@ def test_worlds_inconsistent_with_view_are_refused():
 
 # ---- compiling ----------------------------------------------------------------------------------
 def test_solver_is_not_compiled_for_literals():
-    # Each would compile a function, with all that it links, once more: seconds of a first use.
+    # Each literal would compile a function and its callees again, which costs seconds.
     game = Game.deal("two_player", 3)
     solve(game)
     solve_batch([game])

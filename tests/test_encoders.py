@@ -45,7 +45,7 @@ VARIANTS = [
 
 
 def positions(rules: Rules, deals: int, seed: int):
-    """Views of every player at every position of some random deals."""
+    """Yield the views of all players at every position of some random deals."""
     rng = random.Random(seed)
     for deal in range(deals):
         totals = [rng.randrange(rules.end_score) for _ in range(rules.players)]
@@ -58,12 +58,12 @@ def positions(rules: Rules, deals: int, seed: int):
 
 
 def mask(view: PlayerView, cards: object) -> int:
-    """Card names as a bit mask."""
+    """Return the bit mask of card names."""
     return mask_of(view.rules.index[card] for card in cards)
 
 
 def relative(view: PlayerView, seat: int | None) -> int:
-    """The bit of a seat as the observer counts seats."""
+    """Return the bit of a seat, counted from the observer."""
     return 0 if seat is None else 1 << (seat - view.player) % view.rules.players
 
 
@@ -162,7 +162,7 @@ def test_observe_without_array_reuses_the_space(
         for observation in ("flat", FlatEncoder()):
             seen = game.observe(observation=observation)
             assert np.array_equal(seen, encode(FlatEncoder(), game.view(game.current_player or 0)))
-    # `encode` makes one each time; `observe` at most one for each of the games' rules and ways.
+    # `encode` makes one each time, `observe` at most one per rule set and encoder.
     assert len(made) - 20 <= 4
 
 
@@ -227,7 +227,7 @@ def test_array_unfit_for_an_observation_is_refused(name: str, tmp_path: Path) ->
 
 
 def test_flat_shows_what_the_first_lead_proves() -> None:
-    """Seat 1 leads 6C, so that 2C and 4C are dead: seat 0 sees that seat 1 cannot hold them."""
+    """Seat 1 leads 6C, so 2C and 4C are dead, and seat 0 knows that seat 1 cannot hold them."""
     rules = Rules.preset("two_player")
     game = Game(
         rules,
@@ -269,9 +269,9 @@ def test_passed_cards_only_their_receiver_may_hold(deal_number: int, away: int) 
 
 @pytest.mark.slow
 def test_flat_places_are_all_used() -> None:
-    """Over enough play with totals every place of a two-player observation is hit.
+    """Enough play with totals sets every place of a two-player observation.
 
-    But for: phases "pass" and "moon", which these rules do not have, and the total steps that a
+    The exceptions are phases "pass" and "moon", which these rules lack, and the total steps that a
     match's end cuts off (a total at the end score).
     """
     rules = Rules.preset("two_player")
@@ -290,7 +290,7 @@ def test_flat_places_are_all_used() -> None:
 
 @quick_cases("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_ranked_adds_order_of_outstanding_cards_to_flat(rules: Rules) -> None:
-    """Worked out card by card from the names of the cards that ``flat`` shows."""
+    """The expected order is computed from the card names that ``flat`` shows."""
     encoder = RankedEncoder()
     size = FlatEncoder().size(rules)
     for view in positions(rules, 1, 8):
@@ -377,7 +377,7 @@ def test_text_decodes_to_the_view_text(rules: Rules) -> None:
 
 
 def test_text_has_room_for_the_longest_view() -> None:
-    """All seats void in all suits, all exchanged, totals of many digits: still in bounds."""
+    """The text fits even with all voids, all exchanged cards and long totals."""
     for rules in ALL_RULES:
         longest = max(
             len(view.to_text()) for view in positions(rules, 1, 8) if view.phase == "over"

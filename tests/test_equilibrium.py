@@ -82,7 +82,7 @@ def test_trees_equal_plain_enumeration(text):
     assert (size.deals, size.positions, size.lines) == (deals, positions, lines)
     assert size.infosets == tuple(map(len, views))
     assert size.sequences == tuple(sequences)
-    # Each information set is one of those views, and shows its own.
+    # The information sets are exactly those views.
     for player in range(2):
         shown = {v.tobytes() for _, block in made.blocks(player) for v in block.vectors}
         assert shown == views[player]
@@ -94,7 +94,7 @@ def test_trees_equal_plain_enumeration(text):
 
 
 def test_micro_and_mini_counts_equal_plain_play():
-    # Of both leaders; tests/test_lockstep.py counts those of micro without a tree.
+    # The counts cover both leaders. tests/test_lockstep.py counts micro without a tree.
     for name, deals, lines, positions in (
         ("micro", 560, 4_216, 17_608),
         ("mini", 16_632, 7_426_296, 30_401_526),
@@ -106,7 +106,7 @@ def test_micro_and_mini_counts_equal_plain_play():
 @pytest.mark.slow
 @pytest.mark.parametrize("deck", ["mini_6", "midi"])
 def test_large_decks_equal_naive_rules_on_some_deals(deck, monkeypatch):
-    """Two hands of each player, so that each of them must reckon with two of the other."""
+    """There are two hands per player, so each faces two possible hands of the opponent."""
     rules = Rules.preset(deck)
     all_ = Walk(rules).deals.tolist()
     one, two = all_[len(all_) // 3]
@@ -153,10 +153,10 @@ def test_large_decks_equal_naive_rules_on_some_deals(deck, monkeypatch):
 
 
 def won_by_best(player, lines, deals):
-    """What the best play of a player wins from uniform play, from all lines of some deals."""
+    """Return the value of best play against uniform play, from all lines of some deals."""
 
     def worth(some, played):
-        """Of lines (history, weight, margin) that agree in the player's hand and first cards."""
+        """Return the value of lines (history, weight, margin) that share a hand and first cards."""
         if len(some[0][0]) == played:
             return sum(weight * margin for _, weight, margin in some)
         following = {}
@@ -232,7 +232,7 @@ def test_solver_finds_an_equilibrium(text):
 
 
 def check_figures(found):
-    """Value and exploitability are those of plain play and of best responses."""
+    """Check value and exploitability against plain play and best responses."""
     won = [best_response(found.tree, p, found.chances[1 - p]).value for p in range(2)]
     assert sum(won) / 2 == pytest.approx(found.exploitability, abs=1e-13)
     assert -won[1] - 1e-12 <= found.value <= won[0] + 1e-12
@@ -249,7 +249,7 @@ def test_iterations_agree_with_the_formulas_in_plain_python():
 
 
 def plain_iterations(deck, number):
-    """The average policies after some iterations, by the formulas of docs/exact.md."""
+    """Return the average policies after some iterations, by the formulas of docs/exact.md."""
     infosets = [
         [list(range(first, last)) for first, last in itertools.pairwise(side.first.tolist())]
         for side in deck.sides

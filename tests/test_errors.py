@@ -1,4 +1,4 @@
-"""Errors: what they carry, that it survives a process, and how all messages read."""
+"""Errors: their parts, which survive pickling, and the form of all messages."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ELSEWHERE = {
     "agents/hearts_agents/programs/program_agent.py",
     "agents/hearts_agents/user_code.py",
 }
-"""Modules whose messages need no argument, or get it from others."""
+"""Modules in which messages need no argument or get it from their callers."""
 PARTS = ("{} {}", "{} is in use", "{} names the agent", "{} (an agent of", "gave something")
-"""How messages begin whose first value holds the argument."""
+"""Beginnings of messages in which the first value contains the argument."""
 
 
 def test_error_parts_equal_its_message():
@@ -90,7 +90,7 @@ def test_values_that_cannot_be_pickled_arrive_as_text():
 
 
 def messages() -> Iterator[tuple[str, str, str]]:
-    """All messages as they are written in the code: where, of what error, ``{}`` for each value."""
+    """Yield the place, error and template of every message in the code."""
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_bytes()) for path in paths}
     nodes = [(module, node) for module, tree in trees.items() for node in ast.walk(tree)]
@@ -117,7 +117,7 @@ def messages() -> Iterator[tuple[str, str, str]]:
 
 
 def template(node: ast.expr) -> str:
-    """The text of an expression, ``{}`` where it has a value."""
+    """Return the text of an expression, with ``{}`` for each value."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.replace("\n", " ")
     if isinstance(node, ast.JoinedStr):
@@ -137,7 +137,7 @@ def test_every_message_names_its_argument_and_fix():
         and text != "{}"
         and not text.startswith(PARTS)
         and error not in ("Refusal", "_bad", "refusal")  # parts, of which others make a message
-        # What ends with a value ends with another message; none is a sentence with a full stop.
+        # A message that ends with a value ends with another message. None ends with a full stop.
         and not re.fullmatch(r"[^;]{1,40}?: (.*; .*(?<!\w\.)|.*\{\}|.*\{\}\))", text)
     ]
     assert not odd, "\n".join(odd)

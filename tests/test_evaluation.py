@@ -26,12 +26,12 @@ from tests.waiting import timeless
 
 
 def figures(result: Evaluation) -> dict[str, object]:
-    """All that must not depend on the clock, nor on how the agent was given."""
+    """Return the fields that depend neither on the clock nor on the agent's form."""
     return {**timeless(result.to_json()), "agents": None}
 
 
 def play_plainly(agent, opponent, rules, deals, seed):
-    """Every deal with the agent in every seat: scores, its own first; who shot; its chips."""
+    """Return scores (its own first), shooters and chips of the agent in each seat of each deal."""
     rows, shooters, chips = [], [], []
     for number in range(deals):
         for seat in range(rules.players):
@@ -47,7 +47,7 @@ def play_plainly(agent, opponent, rules, deals, seed):
 
 
 def mean_over_deals(by_play, deals):
-    """The mean of a figure of each play, and its 95 % interval over whole deals, as one list."""
+    """Return the mean of a figure and its 95 % interval over deals."""
     by_deal = np.reshape(by_play, (deals, -1)).mean(1)
     half = 1.96 * by_deal.std(ddof=1) / math.sqrt(deals)
     mean = by_deal.mean()
@@ -103,7 +103,7 @@ def test_block_orders_opponents_by_seat(rules):
         game = Game.deal(made, derived_seed(11, number))
         while (player := game.current_player) is not None:
             game.play(agents[player != seat].act(game.view(player)))
-        # From the agent's seat on, the next to play at the next seat.
+        # Seats are counted from the agent in order of play.
         order = [(seat + step) % made.players for step in range(made.players)]
         rows.append([game.scores()[other] for other in order])
         points.append([game.points[other] for other in order])
@@ -168,7 +168,7 @@ def test_evaluation_follows_from_the_seed():
     first, again = (evaluate("easy", "standard", deals=100, seed=5) for _ in range(2))
     assert figures(first) == figures(again)
     assert first.margin != evaluate("easy", "standard", deals=100, seed=6).margin
-    # The own seed of made agents comes from the operating system: they are reseeded.
+    # Agents seed themselves from the operating system, and evaluation reseeds them.
     named, one, two = (
         evaluate(agent, "standard", deals=50)
         for agent in ("easy", make_agent("easy"), make_agent("easy"))
@@ -218,7 +218,7 @@ def test_matches_are_counted_by_seat():
 
 
 def show_until(deals, name=""):
-    """Shows progress; presses Ctrl-C when so many deals are done of what has this name."""
+    """Return a progress display that presses Ctrl-C after some deals of the label `name`."""
 
     def show(label):
         def report(done, _):

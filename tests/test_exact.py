@@ -37,12 +37,12 @@ RECIPE = {
 
 
 def recipe(exact=(), **changes):
-    """The recipe with other settings, also of exact."""
+    """Return the configuration with other settings."""
     return TrainConfig.model_validate(RECIPE | {"exact": RECIPE["exact"] | dict(exact)} | changes)
 
 
 def test_action_values_equal_those_of_deviations():
-    """Play one card always in an information set, and see by how much the whole game changes."""
+    """A value equals the game's change if one card is always played in an information set."""
     learner, tree = make_learner(recipe()), Tree("micro")
     chances = list(random_policy(tree, 3))
     rng = np.random.default_rng(0)
@@ -67,7 +67,7 @@ def test_action_values_equal_those_of_deviations():
 
 
 def _likely(tree, player, infoset, reach, chances):
-    """How likely an information set is by chance and by the other player: of all lines after it."""
+    """Return the probability of an information set given only chance and the opponent."""
     side = tree.sides[player]
     weight = np.zeros(side.num_sequences)
     for i in range(infoset, side.num_infosets):
@@ -102,7 +102,7 @@ def test_exact_learning_approaches_equilibrium(descent, least):
 
 @pytest.mark.slow
 def test_second_stage_starts_from_the_first_policy():
-    """With steps of almost no size the player stays who it was, sharpened as it is."""
+    """With tiny steps the player keeps its sharpened policy."""
     learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, ema_decay=0.0))
     for _ in range(30):
         learner.update()
@@ -113,7 +113,7 @@ def test_second_stage_starts_from_the_first_policy():
 
 
 def fitted_to(learner):
-    """The weights and losses that an update of the learner would fit its network to."""
+    """Return the weights and losses of the learner's next update."""
     given = {}
 
     def note(weights, losses, *_):
@@ -154,7 +154,7 @@ def test_second_stage_follows_the_exploitability_gradient():
 
 @pytest.mark.slow
 def test_floor_recovers_actions_that_were_ruled_out():
-    """A player that is sure of its cards is not moved by the gradient alone."""
+    """The gradient alone does not move a deterministic policy."""
 
     def won_in_the_end(floor):
         learner = make_learner(recipe({"descent": 1.0, "descent_floor": floor}))
@@ -169,7 +169,7 @@ def test_floor_recovers_actions_that_were_ruled_out():
 
 
 def policy_of(logits, legal):
-    """The chances of the legal actions."""
+    """Return the probabilities of the legal actions."""
     return torch.softmax(logits.double().masked_fill(~legal, -torch.inf), 1).numpy()
 
 

@@ -1,4 +1,4 @@
-"""The examples for libraries: short, whole, and run where their library is installed here."""
+"""The library examples are short and complete, and run if their library is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HERE = {
     "openspiel_nfsp": "pyspiel",
     "jax_selfplay": "jax",
 }
-"""Examples whose libraries this project's own tests have; the others are run by `make examples`."""
+"""Examples with libraries that the tests install. `make examples` runs the others."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -93,7 +93,7 @@ REPORT = {"versions": {"lib": "1.0"}, "after": {"margin": 1.5}}
 
 @pytest.fixture
 def example(tmp_path, monkeypatch):
-    """A folder of examples in the place of ours, each in an environment that is up to date."""
+    """Replace the examples by an empty folder; return a function that adds one."""
     (tmp_path / "examples" / "requirements").mkdir(parents=True)
     monkeypatch.setattr(libraries, "EXAMPLES", tmp_path / "examples")
     monkeypatch.setattr(libraries, "RESULTS", tmp_path / "libraries.json")

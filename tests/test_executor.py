@@ -1,4 +1,4 @@
-"""Work shared among processes: order, kills, errors, and the same results with any number."""
+"""Work shared among processes: order, kills, errors and equal results."""
 
 import os
 import pickle
@@ -156,7 +156,7 @@ def test_loading_workers_ignore_ctrl_c(tmp_path):
 
 # ---- contests (matches: tests/test_matches.py) ---------------------------------------------------
 def sent(contest):
-    """As it is in another process."""
+    """Return a contest as another process receives it."""
     return pickle.loads(pickle.dumps(contest))
 
 
@@ -185,7 +185,7 @@ def test_pickled_contest_keeps_all_settings():
 # ---- Ray -----------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def two_nodes():
-    """A Ray cluster of two nodes on this machine, a core each."""
+    """Start a Ray cluster of two nodes with a core each."""
     ray = pytest.importorskip("ray")
     cluster_utils = pytest.importorskip("ray.cluster_utils")
     cluster = cluster_utils.Cluster(

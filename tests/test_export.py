@@ -1,4 +1,4 @@
-"""Policies of other scripts as players: exported as they play, or refused with a reason."""
+"""Policies of other scripts are exported faithfully or refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Evaluation shows no agent the other hand: two cheats that once knew it, and now gain nothing.
+"""Evaluation shows no agent the opponent's hand: two cheats that once knew it now gain nothing.
 
-Each plays its lowest card as long as it does not know the hidden hand, and its highest where it
-does, so that knowing anything would change its margin.
+Each cheat plays its lowest card unless it knows the hidden hand, and then its highest, so
+any knowledge would change its margin.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ PAIRS, SEED = 60, 20001
 
 
 class Lowest(Plain):
-    """The honest version of the cheats."""
+    """Plays as a cheat without knowledge."""
 
     def act_batch(self, views):
         return np.array([self.act(view) for view in views])
 
 
 class Cheat(Lowest):
-    """Counts over all its copies how often it knew the hidden hand."""
+    """Counts, over all its copies, the decisions at which it knew the hidden hand."""
 
     known = 0
 
@@ -68,7 +68,7 @@ class Cheat(Lowest):
 
 
 def dealt(view):
-    """The cards that the player of a view was dealt, as a mask."""
+    """Return the mask of the cards that a view's player was dealt."""
     own = int(view.vector[k.HANDS + k.SEAT * view.player])
     for seat, card in view.history:
         own |= (seat == view.player) << view.rules.index[card]
@@ -96,7 +96,7 @@ class Remembers(Cheat):
 
 
 def unmix(z):
-    """The inverse of the last steps of SplitMix64."""
+    """Invert the last steps of SplitMix64."""
     z ^= z >> 31 ^ z >> 62
     z = z * pow(0x94D049BB133111EB, -1, 2**64) & MASK
     z ^= z >> 27 ^ z >> 54
@@ -105,7 +105,7 @@ def unmix(z):
 
 
 def seed_behind(value, number):
-    """The seeds of which `value` is the derived seed of this number: its lowest bit is lost."""
+    """Return both seeds from which `value` is derived with this number (its lowest bit is lost)."""
     return [(unmix(2 * value + bit) - int(k.mix(np.uint64(number)))) & MASK for bit in (0, 1)]
 
 
@@ -484,7 +484,7 @@ def test_agent_gets_no_number_revealing_deals(play, monkeypatch):
 
 
 def assert_no_number_leads_to_the_deals(play, monkeypatch):
-    """Refuse ``play(agent, seed)`` if the agent gets a number from which deals can be computed."""
+    """Fail if ``play(agent, seed)`` gives the agent a number from which deals can be computed."""
     got = []
 
     class Keeps:

@@ -1,4 +1,4 @@
-"""Files written whole, read up to a limit, held by one process; signals that stop or wait."""
+"""Atomic writes, limited reads, locks and signals."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_lock_is_held_until_process_ends(tmp_path: Path) -> None:
 def test_lock_removed_by_its_holder_is_retaken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the opening of the file and its locking the holder has ended, twice."""
+    """The holder ends between the opening of the file and its locking, twice."""
     path, lock, ends = tmp_path / ".lock", fcntl.flock, [1, 2]
 
     def flock(handle: int, how: int) -> None:
@@ -207,7 +207,7 @@ def test_lock_removed_by_its_holder_is_retaken(
 
 @posix
 def test_lock_needs_no_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the file that has no room is the one that is named."""
+    """An error then names the file that really has no room."""
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -247,7 +247,7 @@ def test_the_cards_depend_on_the_seed_alone() -> None:
 
 
 def test_deals_are_evenly_spread() -> None:
-    """Each of the 560 deals of micro, dealer and rotation about as often as the others."""
+    """The 560 deals of micro, the dealers and the rotation are about equally frequent."""
     rules = Rules.preset("micro").replace(pass_count=1, pass_rotation=("left", "hold", "right"))
     games = [Game.deal(rules, seed) for seed in range(28_000)]
     counts = Counter((game.hand(0), game.hand(1)) for game in games)

@@ -1,4 +1,4 @@
-"""Episodes that go on from a given game, in mid-deal too: in every environment."""
+"""Episodes that continue a given game, even in mid-deal, in every environment."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_episode_from_mid_deal_continues_as_from_start(rules: str, reward: str) 
 
 @pytest.mark.parametrize("reward", ["margin", "trick"])
 def test_learner_from_mid_deal_continues_as_from_start(reward: str) -> None:
-    """From every decision of an episode; its opponent has no random numbers."""
+    """Episodes continue from every decision against a deterministic opponent."""
     for seat in range(2):
         env = HeartsEnv(seat=seat, reward=reward)
         env.reset(seed=2)

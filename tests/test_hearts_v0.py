@@ -1,4 +1,4 @@
-"""The PettingZoo environment: batteries, rewards counted by hand, seeds, copies, bad input."""
+"""The PettingZoo environment: batteries, hand-counted rewards, seeds, copies and bad input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # in eve
 KINDS = list(itertools.product(ENCODERS, ("deal", "match"), REWARDS))
 FORMATS = list(itertools.product((None, "float32", "float16"), MASKS))
 
-# PettingZoo's battery warns where a space is a Dict, though that is how it wants action masks.
+# PettingZoo's battery warns about Dict spaces, though it wants action masks in them.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 
 # Queen and ace of each suit. Hearts are trump, and moon_points and max_margin are 15.
@@ -63,7 +63,7 @@ THREE_PLAY = ["2C", "3C", "4C", "4H", "2H", "3H"]
 
 
 def arguments(i: int, game: tuple[str, int]) -> dict[str, Any]:
-    """The i-th way to play a game."""
+    """Return the i-th combination of settings for a game."""
     observation, episode, reward = KINDS[i % len(KINDS)]
     return {
         "rules": game[0],
@@ -98,7 +98,7 @@ def play_cards(env: Any, cards: list[str]) -> list[dict[str, float]]:
 
 
 def legal(env: Any) -> int:
-    """The first legal action."""
+    """Return the first legal action."""
     return int(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0])
 
 
@@ -288,13 +288,13 @@ def test_info_at_the_end() -> None:
 
 # ---- illegal actions -----------------------------------------------------------------------------
 def illegal(env: Any) -> int:
-    """An action outside the mover's mask."""
+    """Return an illegal action."""
     return int(np.flatnonzero(env.infos[env.agent_selection]["action_mask"] == 0)[0])
 
 
 @pytest.mark.parametrize("episode", ["deal", "match"])
 def test_illegal_action_terminates_the_episode(episode: str) -> None:
-    """The offender gets -1, the others nothing, and all is over."""
+    """The offender gets -1, the others 0, and the episode ends."""
     env = hearts_v0.env(rules="party", players=3, episode=episode)
     env.reset(seed=1)
     env.step(legal(env))
@@ -327,7 +327,7 @@ def test_raise_changes_nothing() -> None:
 
 
 def test_revoke_charges_the_offender_with_every_penalty_point() -> None:
-    """Micro, 15 points in the deck of which QH (in the kitty) is dead: 14, of at most 15."""
+    """The deck has 15 points, and QH lies dead in the kitty: the offender pays 14."""
     env = made(PLAIN, illegal_action="revoke")
     env.step(MICRO.index["QC"])
     env.step(MICRO.index["QS"])  # must follow with AC
@@ -351,7 +351,7 @@ def test_revoke_in_a_match_begins_the_next_deal() -> None:
 
 
 def test_terminate_illegal_wrapper_of_pettingzoo_takes_over() -> None:
-    """TerminateIllegalWrapper around ``illegal_action="raise"``, as users of PettingZoo know it."""
+    """TerminateIllegalWrapper works around ``illegal_action="raise"``."""
     env = TerminateIllegalWrapper(hearts_v0.raw_env(illegal_action="raise"), illegal_reward=-5)
     env = OrderEnforcingWrapper(env)
     env.reset(seed=1)
@@ -365,7 +365,7 @@ def test_terminate_illegal_wrapper_of_pettingzoo_takes_over() -> None:
 
 @pytest.mark.parametrize("illegal_action", ILLEGAL_ACTIONS)
 def test_invalid_action_is_refused(illegal_action: str) -> None:
-    """Numbers outside the space too: PettingZoo's AssertOutOfBoundsWrapper raises as well."""
+    """Numbers outside the space raise, as in PettingZoo's AssertOutOfBoundsWrapper."""
     env = hearts_v0.env(illegal_action=illegal_action)
     env.reset(seed=1)
     twin = copy.deepcopy(env)
@@ -537,7 +537,7 @@ def test_a_match_begins_with_deal_0() -> None:
 
 # ---- copies --------------------------------------------------------------------------------------
 def assert_same(one: hearts_v0.raw_env, other: hearts_v0.raw_env) -> None:
-    """The same in all that a user can see."""
+    """Compare two environments in everything that a user can see."""
     assert one.agents == other.agents
     assert one.agent_selection == other.agent_selection
     assert one.game == other.game

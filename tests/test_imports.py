@@ -46,7 +46,7 @@ ROOMS = {
     "template",
     "train/hearts_train": "screen store executor measure data learn warmup web console cli",
 }
-"""The rooms of a package, each of which may import only those before it."""
+"""The rooms of each package. A room may import only those before it."""
 
 
 @pytest.mark.parametrize("folder", ROOMS)
@@ -78,7 +78,7 @@ def test_contributing_lists_rooms_in_order(folder: str) -> None:
 
 
 def graph(folder: Path) -> dict[str, set[str]]:
-    """The modules of a package and what each imports of it, anywhere in its text.
+    """Return the modules of a package, each with its imports from the package.
 
     Imports inside functions and for type checkers count too.
     """
@@ -123,7 +123,7 @@ def imports(path: Path) -> list[tuple[str, list[str]]]:
 
 
 def imported(path: Path) -> set[str]:
-    """The modules and packages that a file imports from, with those that hold them."""
+    """Return the modules that a file imports, and their parent packages."""
     names = {f"{module}.{name}" for module, given in imports(path) for name in given}
     names |= {module for module, _ in imports(path)}
     return {name.rsplit(".", i)[0] for name in names for i in range(name.count(".") + 1)}

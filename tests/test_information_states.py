@@ -1,4 +1,4 @@
-"""Information states, the games that they leave open, and all deals with their chances."""
+"""Keys of information states, games of views, and lists of all deals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.test_view import small
 
 
 def assert_keys_tell_as_much_as_views(views: list[PlayerView]) -> None:
-    """Fails unless two of the views are equal exactly when their keys are."""
+    """Fail unless views are equal exactly if their keys are."""
     contents: dict[str, tuple[Any, ...]] = {}
     keys: dict[tuple[Any, ...], str] = {}
     for view in views:
@@ -53,7 +53,7 @@ def test_keys_match_views_under_any_rules(game: Game) -> None:
 
 @pytest.mark.parametrize("name", ["micro", "mini hand_size=2 queen_any_time=true"])
 def test_information_sets_have_distinct_keys(name: str) -> None:
-    """Of all choices in all deals; and each of its worlds has that key."""
+    """Every choice in every deal has its own key, which all its worlds share."""
     tree = Tree(name)
     keys = set()
     for player in range(2):
@@ -96,7 +96,7 @@ def test_keys_of_different_rules_and_tables_differ() -> None:
 
 # ---- games of views ------------------------------------------------------------------------------
 def hands_of(game: Game) -> tuple[tuple[str, ...], ...]:
-    """The world that is true."""
+    """Return the true world."""
     dead = game.kitty if game.kitty_taker is None else ()
     return (*(game.hand(p) for p in range(game.rules.players)), dead)
 
@@ -114,7 +114,7 @@ def test_game_from_view_under_any_rules(game: Game) -> None:
 
 
 def test_only_worlds_of_the_view_make_a_game() -> None:
-    """Of all ways to lay out the unseen cards of micro, those that are refused are no worlds."""
+    """Every arrangement of micro's unseen cards that is no world of the view is refused."""
     rules = Rules.preset("micro").replace(queen_any_time=True)
     refused = 0
     for seed in range(12):
@@ -143,7 +143,7 @@ def test_passes_of_others_are_drawn_uniformly() -> None:
     view = game.view(0)
     world = hands_of(game)
     passes = Counter(Game.from_view(view, world, seed).passed(1) for seed in range(300))
-    # Seat 2 may have been passed any of its three cards; what seats 0 and 2 passed, seat 0 knows.
+    # Any card of seat 2 may have come from seat 1. Seat 0 knows the passes of seats 0 and 2.
     assert set(passes) == {(card,) for card in world[2]}
     assert min(passes.values()) > 60  # a hundred each on average
     for seed in range(5):
@@ -153,7 +153,7 @@ def test_passes_of_others_are_drawn_uniformly() -> None:
 
 
 def changed(view: PlayerView, **piles: str) -> list[Any]:
-    """A world of the view, some of its piles replaced."""
+    """Return a world of the view with some piles replaced."""
     world: list[Any] = list(next(view.worlds()))
     for name, cards in piles.items():
         world[["hand0", "hand1", "dead"].index(name)] = cards
@@ -225,7 +225,7 @@ def test_all_tables() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_seeded_games_play_as_at_a_table(name: str) -> None:
-    """A deal of any number and dealer is played as at one of the tables."""
+    """A deal with any number and dealer plays as one of the tables."""
     for seed in range(8):
         game = Game.deal(name, seed)
         rules, rng = game.rules, random.Random(seed)

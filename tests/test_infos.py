@@ -1,4 +1,4 @@
-"""What environments give beside observations: the same keys at each step, and nothing hidden."""
+"""Infos: the same keys at each step, and nothing hidden."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def infos_of(way: str, *args: Any, seed: int = 3, **options: Any) -> Iterator[tu
 
 
 def _has_ended(table: Any) -> bool:
-    """Whether a deal has."""
+    """Return whether a deal has ended."""
     return table.is_over or (table.match is not None and table.match.num_deals > 0)
 
 
 def shape_of(info: dict[str, Any]) -> dict[str, Any]:
-    """Keys, types, dtypes and shapes."""
+    """Return the type, dtype and shape of each value."""
     return {
         key: (type(value), getattr(value, "dtype", None), np.shape(value))
         for key, value in info.items()
@@ -93,7 +93,7 @@ def shape_of(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Every number and text in a nest of dictionaries, lists and arrays."""
+    """Yield every number and text in nested dictionaries, lists and arrays."""
     if isinstance(value, dict):
         for part in value.values():
             yield from leaves(part)
@@ -109,7 +109,7 @@ def leaves(value: Any) -> Iterator[Any]:
 # ---- keys and types ------------------------------------------------------------------------------
 EVERYWHERE = {"action_mask", "scores", "points", "shooter", "offender"}
 INSIDE = {"seat", "opponent"}
-"""What environments with opponents inside say too."""
+"""Additional keys of environments with opponents inside."""
 DOORS = ("hearts_v0", "parallel", *LEARNERS)
 
 
@@ -156,7 +156,7 @@ MODES = [{"autoreset_mode": mode} for mode in AutoresetMode]
     ids=str,
 )
 def test_infos_are_numbers_and_arrays_of_numbers(door: str, options: dict[str, Any]) -> None:
-    """So everything can become a tensor: arrays by DLPack, as Gymnasium's ``NumpyToTorch`` does."""
+    """Everything can become a tensor: Gymnasium's ``NumpyToTorch`` reads arrays by DLPack."""
     for _, info in infos_of(door, "micro", **options):
         for name, value in info.items():
             if name == "episode":
@@ -277,7 +277,7 @@ def test_info_entry_added_at_end_spoils_no_result() -> None:
 def test_learners_get_nothing_that_depends_on_hidden_cards(
     rules: str, players: int, way: str
 ) -> None:
-    """Hidden cards and secret passes redrawn, another seed: every byte stays as it was."""
+    """With other hidden cards, secret passes and another seed, every byte stays the same."""
     if way == "stable-baselines3":
         pytest.importorskip("stable_baselines3")
     place = GAMES.index((rules, players)) + [*WAYS].index(way)
@@ -311,7 +311,7 @@ def test_first_deal_of_match_shows_nothing_hidden(way: str) -> None:
 
 
 def numbers_in(info: Any) -> set[int]:
-    """Every whole number in infos."""
+    """Return every whole number in an info."""
     found = set()
     for leaf in leaves(info):
         if isinstance(leaf, int | float) and leaf == int(leaf):
@@ -320,7 +320,7 @@ def numbers_in(info: Any) -> set[int]:
 
 
 def deals_of(rules: Rules, number: int) -> Iterator[Game]:
-    """The deals that a number leads to."""
+    """Yield the deals that can be computed from a number."""
     for seed in (number, *(derived_seed(number, later) for later in range(3))):
         yield Game.deal(rules, seed)
         yield Match(rules, seed).game
@@ -344,7 +344,7 @@ def test_no_info_number_leads_to_the_deal(rules: str, episode: str) -> None:
         for _ in range(13):
             numbers |= numbers_in(infos)
             *_, infos = envs.step(infos["action_mask"].argmax(1))
-        # With the seed itself among the numbers the check below would find the cards.
+        # The check below would find the cards if the seed were among the numbers.
         hands = [truth.hand(player) for player in range(truth.rules.players)]
         assert any(
             [deal.hand(p) for p in range(truth.rules.players)] == hands
@@ -356,7 +356,7 @@ def test_no_info_number_leads_to_the_deal(rules: str, episode: str) -> None:
 
 
 def seeds_behind(number: int) -> set[int]:
-    """From which seeds `number` may have been made by the mixing functions of this package."""
+    """Return every seed from which the package's mixing functions may have made `number`."""
     found = {number}
     for _ in range(2):
         for old in list(found):
@@ -415,7 +415,7 @@ def test_secret_seed_depends_on_seed_and_purpose() -> None:
 # ---- windows -------------------------------------------------------------------------------------
 @pytest.fixture
 def frames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What windows show, as text."""
+    """Return the list of frames, as text, that windows show."""
     from hearts_env import render
 
     shown: list[str] = []

@@ -1,4 +1,4 @@
-"""No test depends on the clock: waiting for an event, and results without what the clock says."""
+"""Tests independent of the clock: wait for events, and compare results without their times."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 HANG = 600.0
-"""Seconds; longer than anything takes that ends at all, also on a slow and busy machine."""
+"""A limit in seconds that only something that never ends exceeds."""
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Return as soon as it is so."""
+    """Return as soon as `is_so` returns True."""
     end = time.monotonic() + HANG
     while not is_so():
         assert time.monotonic() < end, "it hangs"
@@ -21,7 +21,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process is there; one that has ended and waits to be waited for is not."""
+    """Return whether a process runs. A zombie does not."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -34,11 +34,11 @@ def is_running(process: int) -> bool:
 
 
 CLOCK = ("ms_per_decision", "opponent_ms_per_decision", "seconds", "command")
-"""What a result has from the clock, and from how the command was called."""
+"""Fields that depend on the clock or on the form of the command."""
 
 
 def timeless(record: Any) -> Any:
-    """A result without what depends on the clock, and on how the command was called."""
+    """Return a result without the fields that depend on the clock or on the form of the command."""
     if isinstance(record, dict):
         return {name: timeless(record[name]) for name in record if name not in CLOCK}
     return [timeless(item) for item in record] if isinstance(record, list) else record
