@@ -127,7 +127,7 @@ def test_trick_covers_no_card_and_no_player(visit, size, players) -> None:
             assert beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
 
 
-def test_first_card_of_a_trick_lies_in_the_middle(person) -> None:
+def test_first_card_lies_in_the_middle(person) -> None:
     seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
     person.sit_down("two_player", ["me", "easy"], seed=seed)
     place = "(node) => { const {x, width} = node.getBoundingClientRect(); return x + width / 2; }"
@@ -156,7 +156,7 @@ def test_trick_of_two_shows_both_indices(visit, size) -> None:
 
 
 @pytest.mark.parametrize("pace", ["none", "quick"])
-def test_match_end_names_the_winner_and_offers_a_rematch(visit, pace) -> None:
+def test_match_end_names_winner_and_offers_rematch(visit, pace) -> None:
     person = visit(settings={"pace": pace})
     person.sit_down("micro end_score=5", ["me", "easy"], match=True, seed=1)
     page = person.page

@@ -52,7 +52,7 @@ class Bad:
         ("slow", "took too long"),
     ],
 )
-def test_misbehaving_agent_plays_its_first_card_with_a_message(kind, words, tmp_path, monkeypatch):
+def test_misbehaving_agent_plays_its_first_card(kind, words, tmp_path, monkeypatch):
     bad = code_named("bad", lambda seed=None: Bad(kind), monkeypatch)
     Bad.go.clear()
     patience = 0.05 if kind == "slow" else LIMIT
