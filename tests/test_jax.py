@@ -125,7 +125,7 @@ def test_illegal_card_in_jax_is_a_revoke() -> None:
 
 
 @slow
-def test_keys_deal_every_card_to_every_place_alike() -> None:
+def test_key_deals_place_every_card_uniformly() -> None:
     env, deals = Hearts("two_player"), 4_000
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), deals))
     hands = np.asarray(states._hands)
@@ -155,6 +155,6 @@ def test_rules_unknown_to_jax_are_refused_by_field() -> None:
     [np.eye(2, 8), np.ones((2, 8)), np.ones((2, 9)), [["QC"], ["QC", "AC"]], None],
     ids=str,
 )
-def test_a_deal_of_other_cards_is_refused(hands: Any) -> None:
+def test_deal_with_other_cards_is_refused(hands: Any) -> None:
     with raises_hearts_error(DealError, "hands"):
         Hearts("micro").deal(hands)

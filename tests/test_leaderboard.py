@@ -109,7 +109,7 @@ def test_without_a_base_all_entries_are_checked(root, monkeypatch):
 
 @pytest.mark.parametrize("is_committed", [True, False])
 @pytest.mark.parametrize("name", ["mine.json", "weights.json", "chooser.py", "new \xe9\n.bin"])
-def test_an_entry_of_which_anything_changed_is_checked(root, monkeypatch, name, is_committed):
+def test_changed_entry_is_checked(root, monkeypatch, name, is_committed):
     git(root, "checkout", "-q", "-b", "entry")
     with (root / script.FOLDER / "mine" / name).open("a") as file:
         file.write("\n")
@@ -118,12 +118,12 @@ def test_an_entry_of_which_anything_changed_is_checked(root, monkeypatch, name, 
     assert checked(root, monkeypatch, "--base", "main") == ["mine"]
 
 
-def test_an_entry_of_which_a_file_was_deleted_is_checked(root, monkeypatch):
+def test_entry_with_deleted_file_is_checked(root, monkeypatch):
     (root / script.FOLDER / "mine" / "weights.json").unlink()
     assert checked(root, monkeypatch, "--base", "main") == ["mine"]
 
 
-def test_what_others_changed_meanwhile_is_not_checked(root, monkeypatch):
+def test_changes_on_main_are_not_checked(root, monkeypatch):
     git(root, "checkout", "-q", "-b", "entry")
     (root / script.FOLDER / "alone.json").write_text("[]")
     commit(root)
@@ -134,7 +134,7 @@ def test_what_others_changed_meanwhile_is_not_checked(root, monkeypatch):
     assert checked(root, monkeypatch, "--base", "main") == ["alone.json"]
 
 
-def test_an_entry_changes_nothing_that_could_change_its_check(root, monkeypatch, capsys):
+def test_new_entry_with_changed_code_is_refused(root, monkeypatch, capsys):
     monkeypatch.setattr(script, "check", lambda *_: [])
     for name in ("page.md", "code.py"):
         (root / name).write_text("1")
@@ -159,7 +159,7 @@ def wrong(entry):
 
 
 @slow
-def test_an_entry_and_its_attacks_hold(entry, capsys):
+def test_genuine_entry_and_attacks_hold(entry, capsys):
     assert script.main([], entry.parents[3]) == 0
     told = sorted(line.split("/")[-1] for line in capsys.readouterr().out.splitlines())
     assert told == ["attacks.json: holds", "mine.json: holds"]
@@ -174,12 +174,12 @@ def rewrite(entry, change):
 
 
 @slow
-def test_other_play_of_a_module_that_no_digest_covers_does_not_hold(entry):
+def test_changed_module_outside_the_digest_does_not_hold(entry):
     (entry / "chooser.py").write_text(CHOOSER.replace("weights[0]", "-1"))
     assert "opponents[0].margin" in wrong(entry)
 
 
-def test_a_time_that_no_machine_explains_does_not_hold():
+def test_implausible_times_do_not_hold():
     def slower(said, here):
         run, again = ({"ms_per_card": one} for one in (said, here))
         return script.slower(run, again)
@@ -192,7 +192,7 @@ def test_a_time_that_no_machine_explains_does_not_hold():
 
 
 @slow
-def test_every_field_of_attacks_that_is_forged_shows(entry, monkeypatch):
+def test_forged_field_of_attacks_does_not_hold(entry, monkeypatch):
     path = entry / "attacks.json"
     genuine, play = json.loads(path.read_bytes()), cache(script.played)
 
@@ -218,7 +218,7 @@ def test_every_field_of_attacks_that_is_forged_shows(entry, monkeypatch):
 
 
 @slow
-def test_files_that_could_hide_a_change_do_not_hold(entry):
+def test_links_and_damaged_files_do_not_hold(entry):
     (entry / "far.bin").symlink_to(entry.parents[3] / "code.py")
     (entry / "broken.json").write_text("{")
     (entry / "short.json").write_text('{"gains": []}')
@@ -229,7 +229,7 @@ def test_files_that_could_hide_a_change_do_not_hold(entry):
 
 
 @quick_cases("spec", ["../mine/mine.py:Mine", "{}/mine.py:Mine", "pro?x=../x"], ["pro?x=../x"])
-def test_an_agent_outside_its_folder_does_not_hold(entry, spec):
+def test_agent_outside_its_folder_does_not_hold(entry, spec):
     def lead_out(record):
         record["result"]["agent"]["spec"] = spec.format(entry)
 
@@ -238,7 +238,7 @@ def test_an_agent_outside_its_folder_does_not_hold(entry, spec):
 
 
 @slow
-def test_code_that_changes_how_it_is_measured_does_not_hold(entry, monkeypatch):
+def test_code_that_tampers_with_scores_does_not_hold(entry, monkeypatch):
     code = entry / "mine.py"
     code.write_text(CODE + TAMPERING)
     monkeypatch.chdir(entry)
@@ -250,7 +250,7 @@ def test_code_that_changes_how_it_is_measured_does_not_hold(entry, monkeypatch):
 
 
 @slow
-def test_attacks_hidden_in_a_result_are_played_again(entry):
+def test_attacks_inside_a_result_are_replayed(entry):
     record = json.loads((entry / "mine.json").read_bytes())
     attacks = json.loads((entry / "attacks.json").read_bytes())
     attacks["gains"][0]["margin"] -= 1
@@ -259,6 +259,6 @@ def test_attacks_hidden_in_a_result_are_played_again(entry):
 
 
 @slow
-def test_an_entry_without_a_result_does_not_hold(entry):
+def test_entry_without_result_does_not_hold(entry):
     (entry / "mine.json").unlink()
     assert "has no result" in wrong(entry)

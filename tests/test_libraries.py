@@ -18,7 +18,7 @@ from hearts_env.envs.observations import MASKS
 # ---- spaces --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("noop", [False, True])
-def test_the_unwrapped_parallel_environment_has_its_own_spaces(noop: bool, mask: str) -> None:
+def test_unwrapped_parallel_environment_has_own_spaces(noop: bool, mask: str) -> None:
     """The library skrl reads them there. The game stays reachable."""
     env = hearts_v0.parallel_env("mini", noop=noop, action_mask=mask)
     observations, _ = env.reset(seed=4)

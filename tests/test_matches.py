@@ -24,7 +24,7 @@ from tests.waiting import timeless
 RULES = Rules.preset("mini")
 
 
-def test_a_pair_of_matches_is_played_with_the_seats_swapped() -> None:
+def test_match_pair_swaps_seats() -> None:
     work = Contest(["standard", "pro"], "mini", 3, unit="match")
     task = Task((0, 1), 4, 2)
     block = work.play(task)
@@ -61,13 +61,13 @@ class Faulty:
         raise RuntimeError
 
 
-def test_players_know_the_totals_of_a_match() -> None:
+def test_players_see_the_match_totals() -> None:
     evaluate(f"{__name__}:Spy", "easy", "micro", deals=2, unit="match")
     assert Spy.seen[0] == (0, 0)
     assert len(set(Spy.seen)) > 3
 
 
-def test_matches_are_the_same_with_workers_and_isolated() -> None:
+def test_matches_with_workers_and_isolation_are_equal() -> None:
     def play(**settings):
         record = evaluate("standard", "easy", "micro", deals=34, unit="match", **settings)
         return timeless({**record.to_json(), "isolated": None})
@@ -77,7 +77,7 @@ def test_matches_are_the_same_with_workers_and_isolated() -> None:
     assert play(isolate=True, time_limit=600) == whole
 
 
-def test_a_faulty_player_loses_and_the_matches_go_on() -> None:
+def test_faulty_player_loses_all_matches() -> None:
     result = evaluate("easy", f"{__name__}:Faulty", "micro", deals=3, unit="match")
     assert (result.won, result.swept, result.faults) == (1, 1, 0)
     assert result.opponent_faults > 6

@@ -94,7 +94,7 @@ def weights_by_hand(model, observations, masks=None):
 
 
 @quick_cases("name", [kind.__name__ for kind in TRIED], ["PPO", "MaskablePPO"])
-def test_model_and_file_play_the_policys_legal_choice(models, name, views, tmp_path):
+def test_model_and_file_play_the_policys_best_action(models, name, views, tmp_path):
     model, file = models[name], tmp_path / "model.zip"
     model.save(file)
     expected = best_of(weights_by_hand(model, seen(views)), views)
@@ -149,7 +149,7 @@ def test_model_of_other_dictionaries_names_its_keys():
         make_agent(holder)
 
 
-def test_masks_are_those_of_maskable_ppo(models, views):
+def test_maskable_ppo_agent_matches_its_predictions(models, views):
     model = models["MaskablePPO"]
     agent: Any = make_agent(model, greedy=False, seed=2)
     masks = views.legal_table
@@ -163,7 +163,7 @@ def test_masks_are_those_of_maskable_ppo(models, views):
     assert (np.ptp(drawn, axis=0) > 0).any()
 
 
-def test_a_player_is_the_model_as_it_was(models, views):
+def test_model_agent_ignores_later_training(models, views):
     model = copy.deepcopy(models["PPO"].policy)
     holder = copy.copy(models["PPO"])
     holder.policy = model
@@ -206,9 +206,9 @@ def test_allow_code_on_command_line_loads_file(models, tmp_path):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     words = ["evaluate", str(file), "--opponents", "easy", "--deals", "2", "--rules", "micro"]
-    raises_hearts_error = CliRunner().invoke(app, words)
-    assert raises_hearts_error.exit_code == 2
-    assert "--allow-code" in raises_hearts_error.output
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert "--allow-code" in result.output
     assert os.environ[TRUST] == ""
     result = CliRunner().invoke(app, [*words, "--allow-code"])
     assert result.exit_code == 0, result.output
@@ -419,7 +419,7 @@ def test_onnx_evaluates_without_trust(linear):
         (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "agent NaN"),
     ],
 )
-def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path, capfd):
+def test_unfitting_onnx_models_are_refused(data, end, message, tmp_path, capfd):
     pytest.importorskip("onnxruntime")
     (tmp_path / "model.onnx").write_bytes(data)
     with raises_hearts_error(HeartsError, *message.split()):
@@ -427,7 +427,7 @@ def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path, cap
     assert "".join(capfd.readouterr()) == ""
 
 
-def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
+def test_unfitting_torchscript_is_refused(linear, tmp_path):
     file = linear[".pt"]
     for end, message in {
         "": "encoder",

@@ -34,9 +34,7 @@ class Table:
         ("Table.pay", "total -> own", 3, "        self.paid = own - 2 * own"),
     ],
 )
-def test_change_replaces_the_text_at_one_place(
-    function: str, words: str, nth: int, line: str
-) -> None:
+def test_change_replaces_text_at_one_place(function: str, words: str, nth: int, line: str) -> None:
     before = change(SAMPLE, "", "LIMIT = 3 -> LIMIT = 5").replace("5", "3").splitlines()
     after = change(SAMPLE, function, words, nth).splitlines()
     assert [new for old, new in zip(before, after, strict=True) if old != new] == [line]
@@ -58,7 +56,7 @@ def test_change_without_one_place_is_refused(function: str, words: str) -> None:
         change(SAMPLE, function, words)
 
 
-def test_every_fault_of_the_list_has_its_place() -> None:
+def test_every_listed_fault_can_be_placed() -> None:
     faults = load()
     assert len({(fault.module, fault.fault) for fault in faults}) == len(faults)
     for fault in faults:

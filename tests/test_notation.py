@@ -115,7 +115,7 @@ def test_joined_histories_with_byte_order_marks_are_read() -> None:
 
 
 @pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
-def test_cards_with_marks_are_played_and_name_rules(mark: str) -> None:
+def test_annotated_cards_are_played_and_name_rules(mark: str) -> None:
     game, match = Game.deal("micro", 1), Match("micro", 1)
     for one in (game, match):
         card = one.rules.action_name(one.legal_actions()[0])
@@ -377,7 +377,7 @@ def test_tags_that_cannot_be_are_refused(name: str) -> None:
         Game.from_text(MICRO).to_text({name: "x"})
 
 
-def test_players_of_a_record_are_named_apart() -> None:
+def test_equal_players_of_a_record_get_distinct_names() -> None:
     game = Game.from_text(MICRO)
     assert Record(game).names() == ["player 0", "player 1"]
     assert Record(game, {"Player 1": "pro"}).names() == ["player 0", "pro"]

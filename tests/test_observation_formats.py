@@ -117,7 +117,7 @@ def mostly_legal() -> Callable[[Any], Any]:
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("dtype", [None, *DTYPES])
 @quick_cases("observation", ["flat", "history", "text"], ["flat"])
-def test_learners_see_the_same_numbers_in_every_format(
+def test_learners_see_equal_numbers_in_every_format(
     way: str, mask: str, dtype: str | None, observation: str
 ) -> None:
     options: dict[str, Any] = {"rules": "micro", "observation": observation, "opponent": "easy"}
@@ -174,7 +174,7 @@ def check_last(env: Any, last: Any, other: Any, mask: str) -> None:
         assert not last["action_mask"].any()
 
 
-def test_gymnasiums_checker_takes_every_format() -> None:
+def test_gymnasium_checker_accepts_every_format() -> None:
     for options in ({"dtype": "float32"}, *({"action_mask": mask} for mask in MASKS)):
         check_env(HeartsEnv("mini", **options), skip_render_check=True)
         check_vector(HeartsVectorEnv(2, "mini", **options))
@@ -200,7 +200,7 @@ def test_stable_baselines3_learns_from_every_format() -> None:
         contrib.MaskablePPO(policy, envs, **sizes, device="cpu").learn(64)
 
 
-def test_an_encoder_whose_space_is_none_is_named() -> None:
+def test_encoder_with_invalid_space_is_named() -> None:
     class Wrong:
         def space(self, rules: Any) -> int:
             return 7

@@ -85,7 +85,7 @@ def play_randomly(game: Game, seed: int) -> Game:
 
 
 @pytest.mark.parametrize(("name", "players"), GAMES)
-def test_returns_are_the_margins_that_the_environments_pay(name: str, players: int) -> None:
+def test_returns_equal_environment_margins(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     setup = Setup({"rules": rules_word(rules)})
     for seed in range(4):
@@ -220,7 +220,7 @@ def test_information_state_and_tensor_correspond() -> None:
 @pytest.mark.parametrize(
     "name", ["hearts_env", "hearts_env(rules=micro)", "hearts_env(rules=classic)"]
 )
-def test_resampled_states_cannot_be_told_from_the_state(name: str) -> None:
+def test_resampled_states_keep_the_players_information(name: str) -> None:
     game = pyspiel.load_game(name)
     rng = random.Random(name)
     differing = 0
@@ -280,7 +280,7 @@ def test_observers() -> None:
 
 
 @pytest.mark.parametrize("recall", [False, True])
-def test_other_parts_of_state_have_no_observer(recall: bool) -> None:
+def test_observer_exists_only_for_whole_observations(recall: bool) -> None:
     """OpenSpiel wants None for them, and no error."""
     game = openspiel.load("micro")
     kinds = pyspiel.PrivateInfoType

@@ -37,7 +37,7 @@ def tensor(shape: tuple[int, ...], dtype: str) -> Any:
 @pytest.mark.parametrize(
     "make", [tensor, lambda shape, dtype: Lent(np.zeros(shape, dtype))], ids=["torch", "dlpack"]
 )
-def test_another_librarys_arrays_are_written_in_place(make: Any) -> None:
+def test_foreign_arrays_are_written_in_place(make: Any) -> None:
     plain, lent = BatchGame("micro", 5, seed=1), BatchGame("micro", 5, seed=1)
     seen, masks = arrays_of(make, lent)
     assert lent.observe(seen) is seen

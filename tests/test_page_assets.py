@@ -18,7 +18,7 @@ from tests.refusals import raises_hearts_error
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_every_card_is_drawn_in_the_pages_ink() -> None:
+def test_every_card_uses_the_pages_ink() -> None:
     sprite = ET.fromstring(assets.sprite())
     symbols = {s.get("id"): s for s in sprite.iter(f"{SVG}symbol")}
     courts = {card for card in ALL_CARDS if card[0] in "JQK"}

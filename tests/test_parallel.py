@@ -60,7 +60,7 @@ def test_conversion_of_pettingzoo_gives_the_same() -> None:
 
 # ---- beside the environment in turns -------------------------------------------------------------
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_every_agent_gets_what_it_gets_in_turns(kind: dict[str, Any]) -> None:
+def test_parallel_agents_get_the_same_as_in_turns(kind: dict[str, Any]) -> None:
     """Observations of all, rewards, ends, and infos with the same keys and types at each step."""
     env = hearts_v0.parallel_env(**kind)
     table: Any = hearts_v0.raw_env(**{key: kind[key] for key in kind.keys() - {"noop"}})
@@ -142,7 +142,7 @@ def test_waiting_in_turn_is_an_illegal_action() -> None:
 
 # ---- names ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["hearts_env/hearts-v0", "hearts_env/Hearts-v0"])
-def test_both_spellings_are_known_to_both_libraries(name: str) -> None:
+def test_environment_aliases_work_in_both_libraries(name: str) -> None:
     assert isinstance(gymnasium.make(name, rules="mini").unwrapped, HeartsEnv)
     assert isinstance(gymnasium.make(f"hearts_env:{name}").unwrapped, HeartsEnv)
     assert isinstance(gymnasium.make_vec(name, num_envs=2, rules="mini"), HeartsVectorEnv)

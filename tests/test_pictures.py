@@ -29,7 +29,7 @@ def figure():
 
 
 @quick_cases("kind", BEGINNINGS, ["png"])
-def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
+def test_picture_format_follows_its_suffix(kind, tmp_path):
     path, again = tmp_path / f"x.{kind}", tmp_path / f"y.{kind.upper()}"
     result = run("evaluate", "standard", "--opponents", "easy", "--deals", 4, "--plot", path)
     assert result.exit_code == 0, result.output
@@ -51,7 +51,7 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
         ["solve", "micro"],
     ],
 )
-def test_other_kinds_are_refused_before_the_work(words, name, tmp_path):
+def test_unknown_suffix_is_refused_before_the_work(words, name, tmp_path):
     mistake(run(*words, "--plot", tmp_path / name), "--plot", name)
 
 
@@ -61,7 +61,7 @@ def test_all_pictures_are_written_in_one_place():
     assert drawing == ["display.py"]
 
 
-def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+def test_failed_save_keeps_the_old_picture(tmp_path, monkeypatch):
     path = tmp_path / "x.pdf"
     path.write_bytes(b"old")
 

@@ -133,7 +133,7 @@ def views_of(rules, num_games=8):
 
 # ---- messages ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("preset", PRESETS)
-def test_line_has_all_that_the_view_has(preset):
+def test_message_line_contains_the_whole_view(preset):
     rules = Rules.preset(preset)
     game = Game.deal(rules, seed=5, dealer=1) if rules.players == 2 else Game.deal(rules, seed=5)
     lines, easy = ViewLines(rules), make_agent("easy", seed=0)
@@ -151,7 +151,7 @@ def test_line_has_all_that_the_view_has(preset):
 
 
 @pytest.mark.slow
-def test_every_message_is_as_the_schema_says(monkeypatch):
+def test_every_message_follows_the_schema(monkeypatch):
     validator = pytest.importorskip("jsonschema").Draft202012Validator
     validator.check_schema(SCHEMA)
     schema = validator(SCHEMA)
@@ -210,7 +210,7 @@ for line in sys.stdin:
 """
 
 
-def test_program_receives_beginnings_and_ends_of_games(tmp_path):
+def test_program_receives_start_and_end_of_games(tmp_path):
     (tmp_path / "hears.py").write_text(HEARS)
     result = evaluate(f"exec:{PYTHON} {tmp_path / 'hears.py'} {tmp_path / 'told'}", "easy", deals=6)
     processes = {}
@@ -306,7 +306,7 @@ def test_missing_program_is_named(spec, message):
         make_agent(spec)
 
 
-def test_a_program_answers_one_view_and_many_alike(tmp_path):
+def test_program_answers_single_and_batched_views_alike(tmp_path):
     views = views_of("two_player", 40)
     agent = make_agent(LOW + "?batch=16", seed=3)
     actions = agent.act_batch(views)
@@ -349,7 +349,7 @@ def twins(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["two_player", 'mini moon="choose"', "party", "omnibus"])
-def test_the_examples_play_alike_deal_by_deal(twins, preset):
+def test_example_bots_play_alike(twins, preset):
     rules, size = Rules.make(preset), 64 if "mini" in preset else 8
     batch = BatchGame(rules, num_games=size, seed=2, autodeal=False)
     easy, rows, phases = make_agent("easy", seed=1), np.arange(size), set()
@@ -381,7 +381,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_failure_costs_the_games_of_one_message(bad, how):
+def test_failure_costs_the_games_of_one_message(bad, how):
     views = views_of("two_player")
     agent = make_agent(bad(how, 2, "?batch=4" + "&seconds=0.5" * (how == "hangs")))
     actions, faults = ask(agent, views)
@@ -398,7 +398,7 @@ def test_a_failure_costs_the_games_of_one_message(bad, how):
 
 
 @pytest.mark.parametrize("how", ["illegal", "unheld"])
-def test_an_illegal_answer_costs_its_own_game(bad, how):
+def test_illegal_answer_costs_its_own_game(bad, how):
     agent = make_agent(bad(how))
     actions, faults = ask(agent, views_of("two_player"))
     assert [(fault.row, fault.kind) for fault in faults] == [(0, "illegal")]
@@ -423,7 +423,7 @@ def test_program_is_not_restarted_after_three_failures(bad, tmp_path):
     assert "3 times in a row" in ask(agent, views_of("two_player", 2))[1][0].text
 
 
-def test_an_evaluation_charges_the_program_and_goes_on(bad):
+def test_evaluation_charges_the_program_and_continues(bad):
     result = evaluate(bad("hangs", 5, "?seconds=0.2"), "easy", deals=4)
     assert (result.faults, result.opponent_faults) == (8, 0)
     assert {example.kind for example in result.examples} == {"late"}
@@ -435,7 +435,7 @@ def of_command(agent):
     return CliRunner().invoke(app, words)
 
 
-def test_hearts_evaluate_shows_the_faults_of_a_program(bad):
+def test_evaluate_command_shows_program_faults(bad):
     result = of_command(bad("exits"))
     assert result.exit_code == 0
     said = r": forfeited 8 deals .*\n  crashed, deal seed \d+, seat 0: .* status 3; its last"
@@ -457,7 +457,7 @@ def test_evaluate_ends_if_program_does_not_start(bad, how, said):
     mistake(result, "agent", said, "docs/agents.md")
 
 
-def test_a_program_is_never_put_into_another_process(bad):
+def test_isolation_adds_no_process_to_a_program(bad):
     participant = Participant(bad("hangs"), 0, isolate=True)
     seat = participant.seat(Rules.preset("mini"), 1, 0.2)
     _, faults = seat.ask(views_of("mini", 2))

@@ -59,7 +59,7 @@ def stop_after(deals):
 
 # ---- resumed -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("unit", BLOCKS)
-def test_a_resumed_file_plays_only_what_is_missing(tmp_path, played, unit):
+def test_resumed_file_plays_only_missing_blocks(tmp_path, played, unit):
     first, second, third = BLOCKS[unit]
     whole = evaluate(*ARGUMENTS, unit=unit, save=tmp_path / "whole")
     assert played == BLOCKS[unit]
@@ -99,7 +99,7 @@ def test_a_resumed_file_plays_only_what_is_missing(tmp_path, played, unit):
         (MatchBlock, {"took": "long"}),
     ],
 )
-def test_a_block_that_nobody_played_is_refused(block, wrong):
+def test_impossible_block_is_refused(block, wrong):
     made = {
         Block: lambda: Block(0, 1, *(np.zeros((2, 2), np.int64),) * 2, np.zeros(2, np.int64)),
         MatchBlock: lambda: MatchBlock(0, 1, *(np.zeros((1, 2)),) * 3),
@@ -133,7 +133,7 @@ def files(tmp_path_factory):
         ("match", {"unit": "deal"}, "unit of"),
     ],
 )
-def test_a_file_of_other_settings_is_refused(files, unit, change, word):
+def test_file_with_other_settings_is_refused(files, unit, change, word):
     settings = {"agent": "standard", "opponents": "easy", "rules": "micro", "deals": 2, "seed": 5}
     if unit == "match":
         settings |= {"unit": unit}
@@ -142,7 +142,7 @@ def test_a_file_of_other_settings_is_refused(files, unit, change, word):
         evaluate(**settings | change, resume=files / unit)
 
 
-def test_a_file_of_other_work_or_another_version_is_refused(files, monkeypatch):
+def test_file_of_other_command_or_version_is_refused(files, monkeypatch):
     with raises_hearts_error(HeartsError, "resume", "work"):
         tournament(["standard", "easy"], "micro", 2, 5, resume=files / "deal")
     monkeypatch.setattr(store, "__version__", "99.0")
@@ -155,7 +155,7 @@ def test_a_file_of_other_work_or_another_version_is_refused(files, monkeypatch):
 
 
 @pytest.mark.parametrize("unit", BLOCKS)
-def test_agents_of_code_and_of_a_program(tmp_path, unit):
+def test_agents_in_code_and_objects_resume(tmp_path, unit):
     code, file, other = (tmp_path / name for name in ("mine.py", "code", "program"))
     code.write_text(CODE.format(0))
     arguments = (f"{code}:Mine", "easy", "micro", 4)
@@ -176,7 +176,7 @@ def digest(agent):
     return Participant(agent, 0).digest
 
 
-def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatch):
+def test_digest_covers_code_weights_and_options(tmp_path, monkeypatch):
     code, weights = tmp_path / "mine.py", tmp_path / "weights.bin"
     text = CODE.format(0) + "    def __init__(self, weights='', seed=None):\n        pass\n"
     code.write_text(text)
@@ -215,7 +215,7 @@ def test_each_agent_is_made_once(monkeypatch):
 
 # ---- stopped and killed --------------------------------------------------------------------------
 @pytest.mark.parametrize("unit", BLOCKS)
-def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_is_continued(tmp_path, played, unit):
+def test_stopped_evaluation_keeps_blocks_and_resumes(tmp_path, played, unit):
     file, kept = tmp_path / "results.jsonl", sum(BLOCKS[unit][:2])
     with interruptible():
         stopped = evaluate(*ARGUMENTS, unit=unit, show=stop_after(kept), save=file)

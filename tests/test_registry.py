@@ -63,7 +63,7 @@ def test_factory_that_takes_all_options_gets_them(monkeypatch):
     assert isinstance(make_agent(name, anything=1), Standard)
 
 
-def test_an_agent_is_returned_as_it_is():
+def test_agent_object_is_returned_unchanged():
     agent = Standard(1)
     assert make_agent(agent) is agent
     assert isinstance(make_agent(First()), Agent)
@@ -102,7 +102,7 @@ def test_a_factory_that_raises_is_named(error, monkeypatch):
         make_agent(name)
 
 
-def test_name_takes_its_version_and_no_other():
+def test_name_accepts_only_its_own_version():
     for name in registry.VERSIONS:
         told = registry.versioned(name)
         assert type(make_agent(told)) is type(make_agent(name))

@@ -48,14 +48,14 @@ def test_workflows_use_pinned_actions_and_no_secret(path):
                 assert step["with"]["persist-credentials"] is False
 
 
-def test_the_same_commit_is_meant_by_the_same_action():
+def test_workflows_pin_each_action_to_one_commit():
     pins = {}
     for path in WORKFLOWS:
         for action, pin in re.findall(r"uses: (\S+)@(.*)", path.read_text(encoding="utf-8")):
             assert pins.setdefault(action, pin) == pin
 
 
-def test_tests_run_under_every_python_that_the_package_names():
+def test_workflow_tests_every_declared_python():
     jobs = loaded(".github/workflows/tests.yml")["jobs"]
     matrix = jobs["tests"]["strategy"]["matrix"]
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
@@ -74,7 +74,7 @@ def test_only_a_tag_publishes():
     assert publish["permissions"] == {"id-token": "write"}
 
 
-def test_the_recipe_needs_what_the_package_needs():
+def test_recipe_requirements_equal_the_package():
     recipe = loaded(".ci/recipe.yaml")
     assert recipe["context"]["version"] == __version__ == PROJECT["version"]
     needed = [f"python {PROJECT['requires-python']}"]
@@ -104,7 +104,7 @@ def test_citation_and_archive_say_the_same():
     assert authors == [author["name"] for author in PROJECT["authors"]]
 
 
-def test_entries_have_met_the_players_of_this_package():
+def test_leaderboard_entries_met_current_players():
     known = {}
     for path in ENTRIES:
         result = read_benchmark(path)["result"]

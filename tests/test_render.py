@@ -69,7 +69,7 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
 
 
 @quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, int]) -> None:
+def test_all_shows_everything_and_onlookers_see_no_hands(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 2):
         everything = picture_of(g, "all")
@@ -209,7 +209,7 @@ def test_without_a_mode_render_warns() -> None:
         assert env.render() is None
 
 
-def test_how_it_is_drawn_may_be_changed() -> None:
+def test_render_options_change_the_drawing() -> None:
     env: Any = hearts_v0.raw_env(render_mode="ansi")
     env.reset(seed=1)
     assert env.render().startswith("two_player |")
@@ -220,7 +220,7 @@ def test_how_it_is_drawn_may_be_changed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.5, 2])
-def test_pictures_of_any_size_and_with_names(scale: float) -> None:
+def test_pictures_take_any_size_and_names(scale: float) -> None:
     options: dict[str, Any] = {"render_scale": scale, "render_names": ["Ann", "Bob <b>"]}
     env: Any = hearts_v0.env(render_mode="rgb_array", **options)
     env.reset(seed=1)

@@ -326,7 +326,7 @@ def test_frame_of_cached_images_equals_whole_drawing(players: int, width: int) -
     assert different.mean() < 0.3
 
 
-def test_a_frame_drawn_again_draws_no_image_again() -> None:
+def test_repeated_frame_draws_no_image_again() -> None:
     pytest.importorskip("PIL")
     first = render_rgb(busy_table(4))
     drawn = pixels._image_of.cache_info().misses
@@ -464,6 +464,6 @@ def flat(items: Iterable[Item]) -> Iterator[Item]:
 
 
 @pytest.mark.parametrize("title", ["two_player", "omnibus players=6", "black_lady players=7"])
-def test_the_name_of_a_game_is_whole(title: str) -> None:
+def test_game_name_is_not_truncated(title: str) -> None:
     items = table_items(replace(busy_table(6), title=title))
     assert title in [item.text for item in flat(items) if isinstance(item, Text)]

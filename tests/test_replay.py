@@ -59,7 +59,7 @@ def test_replay_shows_the_award_of_the_kitty(tmp_path):
     ]
 
 
-def test_replay_draws_an_animation_and_a_folder(tmp_path):
+def test_replay_writes_an_animation_and_a_folder(tmp_path):
     image = pytest.importorskip("PIL.Image")
     games = [micro_record().game, micro_record().game]
     (tmp_path / "games.txt").write_text("\n".join(game.to_text() for game in games))
@@ -101,7 +101,7 @@ def test_replay_refuses_impossible_histories(change, words, tmp_path):
     mistake(run("replay", path), str(path), *words)
 
 
-def test_replay_reads_text_of_phones_and_editors(history, tmp_path):
+def test_replay_reads_text_from_phones_and_editors(history, tmp_path):
     """Each file of two begins with a byte order mark, and suits are signs with a mark."""
     signs = {"QH": "Q\u2665\ufe0f", "QS": "q\u2660\ufe0e", "TC": "10\u2663"}
     first, second = history.read_text().split("\n\n[Rules")

@@ -208,7 +208,7 @@ def test_round_trips(rules: Rules) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), GAMES)
-def test_a_preset_is_named_by_its_name(name: str, players: int) -> None:
+def test_preset_is_named_by_its_name(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     assert rules.name.split()[0] == name or Rules.preset(rules.name.split()[0], players) == rules
     assert Rules.from_text(rules.name) == rules
@@ -225,7 +225,7 @@ def test_texts_name_what_differs() -> None:
     assert Rules.from_text("two_player trump=null").trump is None
 
 
-def test_texts_take_the_words_of_python_too() -> None:
+def test_rule_texts_accept_python_words() -> None:
     assert Rules.from_text("two_player trump=None break_on=None") == (
         Rules.preset("two_player").replace(trump=None, break_on=None)
     )
@@ -278,7 +278,7 @@ def test_rules_cannot_be_changed_through_a_view(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_is_same_deal_ignores_ends_of_matches(name: str) -> None:
+def test_is_same_deal_ignores_match_ends(name: str) -> None:
     rules = Rules.preset(name)
     for field, other in single_changes(rules):
         ends = field in ("end_score", "end_when", "tie", "max_deals", "target")

@@ -78,7 +78,7 @@ def values(words: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_is_as_the_table_says(name: str) -> None:
+def test_every_preset_equals_the_rules_table(name: str) -> None:
     sizes, words = TABLE[name]
     found = []
     for players in PRESETS[name].players:
@@ -114,7 +114,7 @@ def test_even_deals_remove_low_cards() -> None:
 THREE = "2C 3C 4C / 5D 6D 7D / 8S 9S TS"
 
 
-def test_exchange_seat_0_chooses_first_whoever_deals() -> None:
+def test_exchange_starts_with_seat_0_for_any_dealer() -> None:
     for dealer in range(3):
         game = make_game(THREE, dealer=dealer, pass_count=2, pass_rotation=("left",))
         order = []
@@ -556,7 +556,7 @@ def test_a_whole_deal_of_micro() -> None:
     assert game.tricks == (((0, "QC"), (1, "AC")), ((1, "AD"), (0, "QH")), ((0, "QS"), (1, "AH")))
 
 
-def test_margins_are_the_others_mean_less_ones_own() -> None:
+def test_margin_is_others_mean_minus_own_score() -> None:
     game = make_game("AC 4H 9D / 2C AH TD / 3C 5D 8D", moon="none")
     play(game, "2C 3C AC 9D TD 5D AH 8D 4H")
     assert game.scores() == [0, 2, 0]

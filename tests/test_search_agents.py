@@ -45,7 +45,7 @@ def test_pimc_weighs_all_worlds_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TWO)
-def test_pimc_belief_weighs_them_by_its_model(name: str) -> None:
+def test_pimc_belief_weighs_worlds_by_its_model(name: str) -> None:
     standard = make_agent("standard", seed=0)
     player = make_agent("pimc_belief", seed=0, model="standard", epsilon=0.2)
     differ = 0
@@ -74,7 +74,7 @@ def test_fewer_worlds_are_drawn_from_the_seed() -> None:
     assert everything == make_agent("pimc", seed=2).margins(view)
 
 
-def test_a_choice_after_a_moon_is_made() -> None:
+def test_search_agents_choose_after_a_moon() -> None:
     rules = Rules.preset("micro").replace(moon="choose")
     pimc = make_agent("pimc", seed=0)
     made = 0

@@ -358,7 +358,7 @@ def test_epochs_visit_every_row_in_new_order():
     assert list(made._minibatches(batch.take(rows[:0]))) == []
 
 
-def test_small_target_kl_ends_an_update_early():
+def test_small_target_kl_ends_update_early():
     counts = []
     for bound in ("null", "1e-9"):
         made = learner("ppo.num_epochs=8", "ppo.learning_rate=0.05", f"ppo.target_kl={bound}")

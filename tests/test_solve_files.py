@@ -114,7 +114,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_file_is_refused_in_one_line(kind, file):
+def test_hostile_file_is_refused_in_one_line(kind, file):
     HOSTILE[kind](file)
     for reader in (Solver.load, load):
         with raises_hearts_error(CheckpointError, str(file)) as caught:
@@ -150,7 +150,7 @@ def test_a_hostile_file_is_refused_in_one_line(kind, file):
         ({"tree": 1}, "information"),
     ],
 )
-def test_a_header_is_checked_entry_by_entry(changes, words, file):
+def test_invalid_header_entries_are_refused(changes, words, file):
     rewrite(file, changes=changes)
     with raises_hearts_error(CheckpointError, str(file), words) as caught:
         Solver.load(file)
@@ -171,7 +171,7 @@ def test_files_beyond_allowed_memory_are_refused_unread(file):
         Solver.load(file, max_memory=1e-6)
 
 
-def test_packed_policy_unpacks_to_its_size_at_most(solver, tmp_path):
+def test_packed_policy_never_exceeds_its_declared_size(solver, tmp_path):
     file = tmp_path / "policy.safetensors"
     solver.result().save(file)
     for size in (0, 1, 10**8):
@@ -187,7 +187,7 @@ def test_packed_policy_unpacks_to_its_size_at_most(solver, tmp_path):
         load(file)
 
 
-def test_a_policy_file_is_small_and_plays_alike(tmp_path):
+def test_policy_file_is_small_and_plays_alike(tmp_path):
     found = solve("micro", target=1e-9)
     file = tmp_path / "policy.safetensors"
     found.save(file)
@@ -205,7 +205,7 @@ def test_a_policy_file_is_small_and_plays_alike(tmp_path):
 
 
 # ---- keeping a state -----------------------------------------------------------------------------
-def test_a_resumed_solver_continues_as_if_never_stopped(tmp_path):
+def test_resumed_solver_equals_an_uninterrupted_one(tmp_path):
     tree, file = Tree("micro"), tmp_path / "state.safetensors"
     whole = solve(tree, iterations=90)
     solve(tree, iterations=37, save_to=file)
@@ -252,13 +252,13 @@ def saving(monkeypatch):
     return note
 
 
-def test_state_is_saved_first_soon_and_last(tree, tmp_path, saving, monkeypatch):
+def test_state_is_saved_at_start_regularly_and_end(tree, tmp_path, saving, monkeypatch):
     monkeypatch.setattr(equilibrium, "_FIRST_SAVE", 0.0)
     solve(Solver(tree), iterations=50, save_to=tmp_path / "a.safetensors")
     assert (saving.calls[:2], saving.calls[-1]) == ([0, 1], 50)
 
 
-def test_failed_save_between_warns_and_is_retried(tree, tmp_path, saving, monkeypatch):
+def test_failed_intermediate_save_warns_and_is_retried(tree, tmp_path, saving, monkeypatch):
     file = tmp_path / "a.safetensors"
     saving.fail = lambda number: number in (1, 2)
     for name in ("_FIRST_SAVE", "_SAVE_EVERY"):
@@ -312,7 +312,7 @@ def test_signals_save_the_state_and_set_status(number, tmp_path, monkeypatch):
 
 
 @posix
-def test_second_ctrl_c_ends_at_once_state_whole(tmp_path, monkeypatch):
+def test_second_ctrl_c_ends_with_intact_state(tmp_path, monkeypatch):
     state = tmp_path / "state.safetensors"
     with monkeypatch.context() as patched:
         pressing(patched, "step", [signal.SIGINT] * 2)
@@ -324,7 +324,7 @@ def test_second_ctrl_c_ends_at_once_state_whole(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_a_state_that_nobody_named(tmp_path, monkeypatch):
+def test_ctrl_c_keeps_state_without_a_given_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pressing(monkeypatch, "look", [signal.SIGINT], after=-1)
     files = [tmp_path / f"solve-micro{end}.safetensors" for end in ("", "-2", "-3")]
@@ -354,7 +354,7 @@ def test_file_held_by_another_process_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_solve_prints_table_or_one_json_line(tmp_path):
+def test_solve_command_prints_table_or_json_line(tmp_path):
     out, policy, plot = (tmp_path / name for name in ("a.safetensors", "b.safetensors", "c.png"))
     shown = run("solve", "micro", "--policy", policy, "--plot", plot)
     assert shown.exit_code == 0, shown.stderr

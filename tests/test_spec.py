@@ -42,7 +42,7 @@ def _folders(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", KINDS)
-def test_record_of_a_name_parses_to_the_same(text):
+def test_record_of_a_name_parses_back(text):
     spec = AgentSpec.parse(text)
     assert (spec.kind, spec.name, spec.runs_code, spec.is_outside) == KINDS[text]
     assert AgentSpec.from_json(spec.text) == pickle.loads(pickle.dumps(spec)) == spec
@@ -67,7 +67,7 @@ def test_path_object_is_always_a_path():
     assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).text).kind is Kind.FILE
 
 
-def test_an_object_is_itself_and_has_no_name():
+def test_agent_object_has_no_spec_name():
     spec = AgentSpec.parse(Pro(seed=1))
     assert (spec.kind, spec.text, spec.label) == (Kind.OBJECT, None, "pro")
 

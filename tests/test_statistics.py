@@ -29,7 +29,7 @@ from tests.test_cli import run
 
 
 # ---- the sequential test -------------------------------------------------------------------------
-def test_bounds_and_sizes_are_those_of_the_formulas():
+def test_bounds_and_sizes_follow_the_formulas():
     question = Question(0.0, 1.0, 0.05, 0.05)
     assert question.bounds == pytest.approx((-math.log(19), math.log(19)))
     assert Question(alpha=0.01, beta=0.1).bounds == pytest.approx(
@@ -42,7 +42,7 @@ def test_bounds_and_sizes_are_those_of_the_formulas():
     )
 
 
-def test_it_looks_after_64_pairs_and_then_after_each_sixteenth_more():
+def test_looks_start_at_64_and_grow_by_sixteenth():
     assert looks(150) == [64, 96, 128, 150]
     assert looks(64) == [64]
     counts = looks(1_000_000)
@@ -52,7 +52,7 @@ def test_it_looks_after_64_pairs_and_then_after_each_sixteenth_more():
     assert len(counts) < 150
 
 
-def test_the_likelihood_of_a_mean_by_hand():
+def test_likelihood_of_a_mean_equals_hand_derivation():
     # Of 0, 0, 0 and 1: with mean 1/2 both have probability 1/2, at best 3/4 and 1/4.
     levels, counts = np.array([0.0, 1.0]), np.array([3.0, 1.0])
     by_hand = 3 * math.log(0.5 / 0.75) + math.log(0.5 / 0.25)
@@ -66,7 +66,7 @@ def test_the_likelihood_of_a_mean_by_hand():
     assert log_likelihood(np.arange(3.0), np.ones(3), 1.5)[0] == pytest.approx(best, abs=1e-9)
 
 
-def test_a_look_counts_one_imaginary_pair_by_hand():
+def test_look_includes_one_pseudo_pair():
     # Mean 1, squares 0 + 4 + 0 + 4 about it; half a pair at 5 and half at -5: (4**2 + 6**2) / 2.
     state = SequentialTest(Question(0.0, 1.5), reach=5.0).add(np.array([1.0, 3.0, 1.0, -1.0]))
     assert state.mean == 1.0
@@ -77,7 +77,7 @@ def test_a_look_counts_one_imaginary_pair_by_hand():
     assert state.verdict == "open"
 
 
-def test_margins_added_in_parts_are_those_added_at_once():
+def test_margins_added_in_parts_give_equal_result():
     margins = np.random.default_rng(0).normal(0.3, 7, 300)
     whole, parts = (SequentialTest(Question(0, 0.5), 26.0) for _ in range(2))
     whole.add(margins)
@@ -89,7 +89,7 @@ def test_margins_added_in_parts_are_those_added_at_once():
 
 
 @pytest.mark.slow
-def test_it_errs_no_more_often_than_asked():
+def test_error_rates_stay_within_alpha_and_beta():
     # Margins like those of two networks: most deals level, then lumps.
     rng = np.random.default_rng(7)
     kinds, chances = np.array([-13.0, -6.0, 0.0, 5.0, 13.0]), np.array([0.1, 0.1, 0.5, 0.2, 0.1])
@@ -110,7 +110,7 @@ def test_it_errs_no_more_often_than_asked():
     assert 1 < wrong["low"] <= 200 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 200))
 
 
-def test_two_that_nearly_always_play_alike_are_not_called_equal_at_the_first_look():
+def test_near_identical_agents_stay_open_at_first_look():
     test = SequentialTest(Question(0.0, 0.1), reach=26.0)
     assert not test.add(np.zeros(64)).is_decided
     assert not test.add(np.zeros(200)).is_decided
@@ -120,7 +120,7 @@ def test_two_that_nearly_always_play_alike_are_not_called_equal_at_the_first_loo
     assert -0.2 < low < high < 0.2
 
 
-def test_expected_pairs_are_those_of_walks():
+def test_expected_pairs_equal_simulated_walks():
     rng = np.random.default_rng(3)
     question = Question(0.0, 0.5)
     for truth in (0.25, 0.5, -0.1):
@@ -137,7 +137,7 @@ def test_expected_pairs_are_those_of_walks():
         assert test.expected_left() == pytest.approx((out.argmax(1) + 1).mean(), rel=0.1)
 
 
-def test_the_slope_is_what_the_ratio_rises_by_with_the_margins():
+def test_slope_is_the_derivative_of_the_ratio():
     margins = np.random.default_rng(2).normal(0.7, 3, 2000)
     levels, counts = np.unique(margins, return_counts=True)
     for at_mean in (0.0, 0.6, 2.0):
@@ -153,7 +153,7 @@ def test_the_slope_is_what_the_ratio_rises_by_with_the_margins():
 
 
 # ---- the estimate after it -----------------------------------------------------------------------
-def test_at_a_single_look_the_interval_is_the_usual_one():
+def test_single_look_gives_the_usual_interval():
     margins = np.random.default_rng(5).normal(0.4, 7, 5000)
     test = SequentialTest(Question(0.3, 0.5), 26.0)
     test.add(margins)
@@ -165,7 +165,7 @@ def test_at_a_single_look_the_interval_is_the_usual_one():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", [-6.0, 2.0, 8.0])
-def test_the_estimate_holds_far_from_both_hypotheses(truth):
+def test_estimate_holds_far_from_both_hypotheses(truth):
     # There the ratio hardly rises with the margins, and the bounds of the formula are far off.
     rng = np.random.default_rng(4)
     held = above = 0
@@ -184,7 +184,7 @@ def test_the_estimate_holds_far_from_both_hypotheses(truth):
 
 
 # ---- comparisons ---------------------------------------------------------------------------------
-def test_agents_that_play_each_other_are_tested_on_their_margins():
+def test_comparison_tests_margins_of_two_agents():
     result = compare(Lowest(), Highest(), "micro", Question(0.0, 1.0), seed=4)
     played = evaluate(Lowest(), Highest(), "micro", result.deals, seed=4)
     assert result.mean == pytest.approx(played.margin)
@@ -196,7 +196,7 @@ def test_agents_that_play_each_other_are_tested_on_their_margins():
     assert {back.verdict, result.verdict} == {"low", "high"}
 
 
-def test_against_a_field_the_difference_on_the_same_deals_is_tested():
+def test_comparison_against_field_tests_paired_differences():
     field = ["standard", "pro"]
     result = compare(Lowest(), Highest(), "mini", Question(0, 2.0), opponents=field, seed=2)
     n = result.deals
@@ -211,7 +211,7 @@ def test_against_a_field_the_difference_on_the_same_deals_is_tested():
 
 
 @pytest.mark.slow
-def test_with_more_players_each_is_one_among_copies_of_the_other():
+def test_comparison_with_more_players_seats_one_among_copies():
     rules = Rules.make("party", 3)
     result = compare(Lowest(), Highest(), rules, Question(0, 20.0), deals=64, seed=6)
     forth = evaluate(Lowest(), Highest(), rules, 64, seed=6).margins
@@ -219,13 +219,13 @@ def test_with_more_players_each_is_one_among_copies_of_the_other():
     assert result.mean == pytest.approx(((forth - back) / 2).mean())
 
 
-def test_an_agent_is_not_better_than_itself():
+def test_agent_is_not_better_than_itself():
     result = compare("standard", "standard", "micro", Question(0, 0.5), seed=1)
     assert (result.verdict, result.mean, result.sd) == ("low", 0.0, 0.0)
     assert result.ci95[0] < 0 < result.ci95[1]
 
 
-def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
+def test_stopped_comparison_resumes_to_the_same_result(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
     question, play = Question(-0.1, 0.1), Duel.play
     wanted = compare("easy", "easy", "micro", question, deals=900, seed=3)
@@ -261,12 +261,12 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
         ({"low": "0"}, "low"),
     ],
 )
-def test_questions_that_cannot_be_decided_are_refused(more, named):
+def test_undecidable_questions_are_refused(more, named):
     with raises_hearts_error(HeartsError, *named.split()):
         Question(**more)
 
 
-def test_a_hypothesis_that_no_margins_can_have_is_refused():
+def test_hypothesis_beyond_possible_margins_is_refused():
     with raises_hearts_error(HeartsError, "high", 50):
         compare("standard", "pro", "micro", Question(0, 50))
 
@@ -304,7 +304,7 @@ def compared():
         ("open", 0.0, 0.1, (0.1, 0.2), "pro", "95 %"),
     ],
 )
-def test_a_conclusion_says_who_is_better_by_how_much_and_how_sure(
+def test_conclusion_states_winner_margin_and_certainty(
     compared, verdict, low, high, ci95, better, sure
 ):
     middle = sum(ci95) / 2
@@ -321,7 +321,7 @@ def test_a_conclusion_says_who_is_better_by_how_much_and_how_sure(
     assert (record["better"], record["conclusion"]) == (better, told)
 
 
-def test_the_command_tells_the_answer_and_prints_json(tmp_path):
+def test_compare_command_prints_conclusion_and_json(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["compare", "pro", "easy", "--rules", "micro", "--margins", "0,0.5", "--seed", "3"]
     told = run(*words)
@@ -358,12 +358,12 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
         (["--resume", "nowhere"], "nowhere"),
     ],
 )
-def test_mistakes_are_told_in_a_line(words, told):
+def test_compare_mistakes_are_one_line(words, told):
     mistake(run("compare", *words), *told.split())
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_a_player_that_is_compared_with_itself_is_told_of():
+def test_compare_warns_about_equal_agents():
     told = run("compare", "pro", "pro-v1", "--rules", "micro", "--deals", "200")
     assert "pro and pro-v1" in told.stderr
     assert "Warning" not in told.stderr

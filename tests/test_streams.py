@@ -36,7 +36,7 @@ def shell(words: str, redirection: str = "", given: bytes = b"", **variables: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, NO_UTF8])
-def test_a_terminal_without_the_letters_gets_others(variables):
+def test_ascii_terminal_gets_plain_letters(variables):
     words = "evaluate standard --opponents easy --deals 4"
     status, out, err = shell(words, **variables)
     assert (status, err) == (0, b"")
@@ -49,7 +49,7 @@ def test_a_terminal_without_the_letters_gets_others(variables):
 
 
 @pytest.mark.slow
-def test_play_takes_and_gives_what_the_terminal_can(data_folder):
+def test_play_reads_and_writes_any_terminal_encoding(data_folder):
     given = b"\xff\xfe\nhint\n\xe2\x99\xa0\n"
     status, out, err = shell("play --seed 3", given=given, **NO_UTF8)
     assert (status, err) == (0, b"")
@@ -64,7 +64,7 @@ def test_play_takes_and_gives_what_the_terminal_can(data_folder):
     ("redirection", "words"),
     [(">&-", b"standard output is closed"), (">/dev/full", b"No space left on device")],
 )
-def test_output_that_cannot_be_written_is_one_line(redirection, words):
+def test_unwritable_output_is_reported_in_one_line(redirection, words):
     status, out, err = shell("rules two_player", redirection)
     assert (status, out) == (2, b"")
     assert err.count(b"\n") == 1
@@ -73,14 +73,14 @@ def test_output_that_cannot_be_written_is_one_line(redirection, words):
 
 
 @pytest.mark.slow
-def test_closed_input_is_an_empty_one():
+def test_closed_input_counts_as_empty():
     status, out, err = shell("play --seed 3", "<&-")
     assert (status, err) == (0, b"")
     assert b"You have left the game" in out
 
 
 @pytest.mark.slow
-def test_closed_errors_do_not_get_into_the_output():
+def test_closed_stderr_keeps_output_clean():
     status, out, _ = shell("evaluate standard --opponents easy --deals 4 --json", "2>&-")
     assert status == 0
     assert len(json.loads(out)) == 1

@@ -87,7 +87,7 @@ def test_ended_child_and_its_children_are_forgotten():
     kill_child(child)  # once more does no harm
 
 
-def test_children_are_started_without_a_guard_too(monkeypatch):
+def test_children_start_without_a_guard(monkeypatch):
     monkeypatch.setattr(process, "_GUARD", "exit 0")
     monkeypatch.setattr(process, "_guard", process._Guard())
     for _ in range(2):

@@ -82,7 +82,7 @@ def test_first_minute_of_a_person(tmp_path):
 
 
 @pytest.mark.parametrize("word", ["2c", "2C", "2♣", ""])
-def test_card_has_several_names_and_enter_plays_a_forced_one(word):
+def test_card_names_vary_and_enter_plays_forced_card(word):
     words = ["--seed", 3, "--opponent", "standard"]
     assert " 1. You lead: 2♣ " in run("play", *words, input=f"{word}\n").stdout
 
@@ -92,7 +92,7 @@ def test_input_with_a_byte_order_mark_is_read():
     assert "The queen of spades must follow suit" in text
 
 
-def test_exchange_tells_what_was_passed_and_received():
+def test_exchange_shows_passed_and_received_cards():
     game = Game.deal("classic", 8)
     lines = "\n".join([*game.hand(0)[:3], ""])
     words = ["--rules", "classic", "--opponent", "standard", "--seed", 8]
@@ -124,7 +124,7 @@ def test_play_shows_only_what_the_player_may_know():
     assert not {card for card in hidden - {*leads} if card in result.stdout}
 
 
-def test_exchange_shows_no_cards_that_others_pass():
+def test_exchange_hides_cards_passed_by_others():
     game = Game.deal("classic", 8)
     lines = "\n".join(game.hand(0)[:3])
     words = ["--rules", "classic", "--opponent", "standard", "--seed", 8]
@@ -142,12 +142,12 @@ def test_exchange_shows_no_cards_that_others_pass():
     ("rules", "against", "word"),
     [("classic", "pimc", "4 players"), ("party players=3", "pimc_belief", "3 players")],
 )
-def test_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules, against, word):
+def test_agent_unfit_for_rules_is_refused_before_deal(rules, against, word):
     mistake(run("play", "--rules", rules, "--opponent", against), "rules", against, word)
 
 
 # ---- nothing is lost -----------------------------------------------------------------------------
-def test_game_left_anywhere_goes_on_as_if_never_left(tmp_path):
+def test_resumed_game_equals_an_uninterrupted_one(tmp_path):
     against = ["pro", "easy", "standard"]
 
     def all_played(step: int) -> Game:
@@ -242,7 +242,7 @@ class Wrong:
 
 
 @pytest.mark.parametrize("what", ["raised", "illegal"])
-def test_deal_goes_on_with_an_agent_that_misbehaves(what, monkeypatch, capsys):
+def test_deal_continues_when_an_agent_misbehaves(what, monkeypatch, capsys):
     wrong = code_named("wrong", lambda: Wrong(what), monkeypatch)
     rules = Game.deal("two_player hand_size=4", 0).rules
     game = TerminalGame(new_game(rules, 3, [wrong]))
@@ -256,7 +256,7 @@ def test_deal_goes_on_with_an_agent_that_misbehaves(what, monkeypatch, capsys):
 # ---- hints ---------------------------------------------------------------------------------------
 @quick_count("deals", 2, 12)
 @pytest.mark.parametrize("rules", ["classic", "party players=5"])
-def test_a_hint_names_the_card_that_heads_its_own_list(rules, deals):
+def test_hint_names_the_top_card_of_its_list(rules, deals):
     """And asked again it says the same; on some 150 positions in all."""
     agent, player = make_agent("pro", seed=0), make_agent("standard", seed=1)
     seen = 0
@@ -278,13 +278,13 @@ def test_a_hint_names_the_card_that_heads_its_own_list(rules, deals):
     assert seen > 6 * deals
 
 
-def test_the_best_player_for_the_rules_gives_the_hints():
+def test_hints_come_from_best_player_for_rules():
     assert best_hinter(Game.deal("two_player", 0).view(0)) == "pimc"
     assert best_hinter(Game.deal("classic", 0).view(0)) == "pro"
     assert best_hinter(Game.deal("two_player removed=[] hand_size=10", 0).view(0)) == "pro"
 
 
-def test_a_player_without_worlds_tells_its_chances():
+def test_hint_without_worlds_shows_probabilities():
     game = make_game("2C 3C / 4C 5C", dealer=1, first_lead="eldest_hand")
     view = game.view(0)
     found = hint(make_agent("easy", seed=1), view)

@@ -18,7 +18,7 @@ THREE = ("easy", "standard", "standard_trump")
 
 
 # ---- ratings: closed forms -----------------------------------------------------------------------
-def test_three_deals_in_four_are_191_points_of_rating():
+def test_rating_for_three_deals_in_four_is_191():
     # 400 log10(3 / 1); the error of the logarithm of p / (1 - p) is that of p over p (1 - p).
     shares = np.array([[0.73, 0.77]])  # a standard error of 0.02
     for series, expected in zip(
@@ -29,7 +29,7 @@ def test_three_deals_in_four_are_191_points_of_rating():
         assert (high - low) / 2 / 1.96 == pytest.approx(173.72 * 0.02 / 0.1875 / 2, rel=1e-3)
 
 
-def test_alone_against_three_copies_a_quarter_is_even():
+def test_rating_against_three_copies_is_even_at_quarter():
     pairings = [(0, 1), (1, 0)]
     rating = bradley_terry(np.array([[0.25], [0.25]]), pairings, 3, 2)[:, 0]
     assert rating == pytest.approx([0, 0], abs=1e-6)
@@ -37,7 +37,7 @@ def test_alone_against_three_copies_a_quarter_is_even():
     assert rating == pytest.approx([95.42, -95.42], abs=0.1)  # odds of 3 and of 1 to 3
 
 
-def test_the_prior_is_an_even_game_whatever_the_number_of_copies():
+def test_rating_prior_is_even_for_any_copies():
     def ahead(won):
         rating = bradley_terry(np.array([[won]]), [(0, 1)], 3, 2)[:, 0]
         return rating[0] - rating[1]
@@ -76,7 +76,7 @@ def test_ranking_follows_from_the_evaluations(rules):
 
 
 @pytest.mark.parametrize("rules", ["micro", "party players=3"])
-def test_shares_moons_and_faults_are_those_of_all_pairings(rules):
+def test_standings_sum_shares_moons_faults_over_pairings(rules):
     result = tournament(THREE, rules, deals=16, seed=5)
     players = Rules.make(rules).players
     seats = 2 * 16 * (2 if players == 2 else 9)  # both ways: one seat of three, then two of three
@@ -142,14 +142,14 @@ def test_any_number_of_deals_is_ranked(deals):
         assert (margin, *ci95) == pytest.approx((e.margin, *e.ci95))
 
 
-def test_stopped_early_keeps_the_deals_of_all_pairings():
+def test_stopped_tournament_keeps_deals_of_all_pairings():
     result = tournament(["easy", "standard", "pro"], "micro", 100, show=show_until(3 * 16 + 1))
     assert (result.interrupted, result.deals) == (True, 16)
     assert {e.deals for e in result.evaluations.values()} == {16}
 
 
 # ---- the command ---------------------------------------------------------------------------------
-def test_the_tables_show_what_json_says(tmp_path):
+def test_tournament_tables_equal_json(tmp_path):
     file = tmp_path / "result.json"
     args = ("--rules", "micro", "--deals", "100", "--json", file)
     shown = hearts("tournament", *THREE, *args).stdout

@@ -97,7 +97,7 @@ def test_match_env_equals_match_of_its_seed() -> None:
 
 
 @pytest.mark.parametrize("illegal_action", ["raise", "revoke", "terminate"])
-def test_an_illegal_action_leaves_no_stale_observation(illegal_action: str) -> None:
+def test_illegal_action_leaves_no_stale_observation(illegal_action: str) -> None:
     env: Any = hearts_v0.raw_env("mini", illegal_action=illegal_action)
     env.reset(seed=1)
     env.step(env.game.legal_actions()[0])
@@ -154,7 +154,7 @@ def test_writing_into_observations_spoils_nothing() -> None:
         assert (given["action_mask"] == 7).all()
 
 
-def test_an_encoder_derived_from_flat_writes_for_itself() -> None:
+def test_encoder_derived_from_flat_uses_its_own_write() -> None:
     class Marked(FlatEncoder):
         def write(self, view: Any, out: Any) -> None:
             super().write(view, out)

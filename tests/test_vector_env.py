@@ -113,7 +113,7 @@ def assert_same_final(ours, theirs, over):
     BESIDE + [(SAME, case) for case in CASES[:4] + CASES[8:12]],
     ids=str,
 )
-def test_vector_equals_gymnasiums_own_of_single_environments(mode, case):
+def test_vector_env_equals_gymnasium_vector_of_singles(mode, case):
     """Seeds, masks, rewards, ends and infos, illegal actions among them, in each mode."""
     n, everywhere = 4, np.ones(4, bool)
     options = {name: value for name, value in case.items() if name != "steps"}
@@ -221,7 +221,7 @@ def test_seed_repeats_and_none_continues():
     assert len({*first[0][0], *first[1]}) == 6
 
 
-def test_non_action_is_refused_and_illegal_may_raise():
+def test_invalid_action_is_refused_and_illegal_may_raise():
     envs = HeartsVectorEnv(3, illegal_action="raise")
     _, infos = envs.reset(seed=1)
     actions = infos["action_mask"].argmax(1)
@@ -272,7 +272,7 @@ def make_sb3():
 
 
 @pytest.mark.parametrize("options", [{}, {"opponent": "pro", "skip_forced": True}])
-def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
+def test_sb3_vector_env_equals_gymnasium_except_infos(make_sb3, options):
     theirs, ours = make_sb3(7, seed=3, **options), HeartsVectorEnv(7, **options)
     observations, infos = ours.reset(seed=3)
     assert (theirs.reset() == observations).all()

@@ -97,7 +97,7 @@ def test_game_and_view_use_the_same_names() -> None:
 
 
 @quick_given(25, 150, games(rule_sets(max_players=5)))
-def test_game_and_view_agree_about_the_table(game: Game) -> None:
+def test_game_and_view_agree_on_public_facts(game: Game) -> None:
     names = ("current_player", "is_over", "phase", "points", "tricks_taken", "voids", "taken")
     for seat in range(game.rules.players):
         view = game.view(seat)
@@ -131,7 +131,7 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
 
 
 @quick_cases(("name", "players"), GAMES, QUICK)
-def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, players: int) -> None:
+def test_view_is_unchanged_by_reshuffling_hidden_cards(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     changed = 0
     for seed in range(TIMES * (6 if players == 2 else 2 if players < 6 else 1)):
@@ -149,7 +149,7 @@ def test_reshuffling_under_any_rules(game: Game, seed: int) -> None:
         assert_looks_the_same(game, reshuffled(game, player, seed), player)
 
 
-def test_nobody_sees_passed_cards_before_they_are_delivered() -> None:
+def test_passed_cards_are_hidden_until_delivery() -> None:
     rules = Rules.preset("classic")
     game = Game.deal(rules, seed=4, deal_number=0)
     while game.phase == "pass":
@@ -189,7 +189,7 @@ def test_the_layout_says_who_may_know() -> None:
                     assert shown == (real if awarded else 0), name
 
 
-def test_the_constants_are_the_places_of_the_layouts() -> None:
+def test_layout_constants_cover_fields_without_overlap() -> None:
     """Every field has a constant of its name, a plain number, and no two fields overlap."""
     once = kernel.SEATS + kernel.SEAT
     for fields, size in ((kernel.STATE, once), (kernel.RULES, kernel.RULES_SIZE)):
@@ -202,7 +202,7 @@ def test_the_constants_are_the_places_of_the_layouts() -> None:
         assert places == list(range(size))
 
 
-def test_an_empty_state_is_as_the_layout_says() -> None:
+def test_empty_state_follows_the_layout() -> None:
     state = np.full(Rules.preset("classic").state_size, 77, np.int64)
     kernel.clear(state)
     for field in kernel.STATE:
@@ -280,7 +280,7 @@ def test_worlds_against_brute_force_under_any_rules(game: Game) -> None:
 
 
 @pytest.mark.slow
-def test_worlds_of_micro_are_exactly_the_lookalikes() -> None:
+def test_worlds_of_micro_equal_indistinguishable_deals() -> None:
     """Of all deals of micro, those that agree with a view are its worlds: at every position."""
     rules = Rules.preset("micro")
     # The positions of all lines of all deals, by all that a player knows of them.
@@ -374,7 +374,7 @@ def worlds_of_two(view: PlayerView, room: int = 4000) -> list[int]:
 
 
 @pytest.mark.parametrize("name", [name for name in HARD_RULES if HARD_RULES[name].players == 2])
-def test_the_compiled_worlds_of_two_under_hard_rules(name: str) -> None:
+def test_compiled_worlds_of_two_handle_hard_rules(name: str) -> None:
     dodged = 0
     for seed in range(40):
         for game in positions(HARD_RULES[name], seed):
@@ -399,7 +399,7 @@ def test_compiled_worlds_stop_where_room_ends() -> None:
 
 @quick_count("most", 300, 3000)
 @pytest.mark.parametrize("name", HARD_RULES)
-def test_worlds_come_in_lexicographic_order_of_the_hands(name: str, most: int) -> None:
+def test_worlds_come_in_lexicographic_order_of_hands(name: str, most: int) -> None:
     rules = HARD_RULES[name]
     for game in positions(rules, seed=2):
         for player in range(rules.players):

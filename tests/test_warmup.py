@@ -63,7 +63,7 @@ def test_all_functions_are_compiled_and_kept(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_processes_do_the_parts_and_an_interruption_ends_them(workers, monkeypatch):
+def test_warmup_runs_all_parts_and_ends_processes(workers, monkeypatch):
     shown: list[tuple[float, float]] = []
     parts = ["double-dummy endgames", "pimc", "observations"]
     keep_parts(monkeypatch, *parts)
@@ -93,7 +93,7 @@ def test_odd_numbers_of_workers(workers):
         warm_up(workers=workers)
 
 
-def test_nothing_is_compiled_that_cannot_be_kept(monkeypatch):
+def test_warmup_compiles_nothing_without_a_writable_cache(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(warmup, "cache_folder", lambda package: None)
         with raises_hearts_error(HeartsError, "NUMBA_CACHE_DIR"):
@@ -108,7 +108,7 @@ def test_nothing_is_compiled_that_cannot_be_kept(monkeypatch):
         warm_up()
 
 
-def test_the_command_says_what_was_compiled_before(monkeypatch):
+def test_warmup_command_reports_compiled_functions(monkeypatch):
     run = CliRunner().invoke
     stand_in(monkeypatch, lambda _name: 0)
     shown = run(app, ["warmup", "--workers", "2"])

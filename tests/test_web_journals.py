@@ -89,7 +89,7 @@ def test_sitting_down_again_writes_nothing(tmp_path):
     asyncio.run(play())
 
 
-def test_long_or_damaged_list_locks_no_one_out(tmp_path, monkeypatch):
+def test_long_or_damaged_list_locks_out_no_one(tmp_path, monkeypatch):
     at, tables = ServerFolder(tmp_path), [f"{number:016x}" for number in range(300)]
     for table in tables:
         at.add_table("me", table)

@@ -353,7 +353,7 @@ _SETTINGS = settings(
 
 
 @pytest.mark.parametrize("people", [People, Four, Chooser])
-def test_any_order_of_requests_agrees_with_a_match(people):
+def test_any_request_order_agrees_with_a_match(people):
     case = people.TestCase
     case.settings = _SETTINGS
     case().runTest()

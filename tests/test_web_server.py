@@ -240,7 +240,7 @@ def test_people_get_neither_hint_nor_undo(client):
 
 # ---- pages ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", ["/", "/t/0123456789abcdef", "/board"])
-def test_every_page_is_one_file_with_a_strict_policy(path, client):
+def test_pages_are_single_files_with_strict_policy(path, client):
     found = client.get(path)
     assert found.status_code == 200
     assert found.content == assets.index()

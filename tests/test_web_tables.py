@@ -54,7 +54,7 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
 
 
 @quick_cases("rules", RULES, ["two_player", "classic", "kitty players=5"])
-def test_hidden_cards_change_no_byte_sent_to_a_seat(rules, tmp_path):
+def test_hidden_cards_change_no_byte_a_seat_gets(rules, tmp_path):
     cards = len(played(rules, 1).actions)
     changed = 0
     for seed in range(3):

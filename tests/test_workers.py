@@ -58,7 +58,7 @@ def test_orders_and_calls_wake_sleeping_threads() -> None:
         assert sorted(done) == [0, 1]
 
 
-def test_interrupted_order_is_done_before_it_raises(
+def test_interrupted_order_finishes_before_raising(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     workers, rows = Threads(2), np.zeros(100_000, np.int64)
