@@ -1,11 +1,11 @@
-"""Beliefs: how likely each hidden world is, given how the other player plays.
+"""Beliefs: the probability of each hidden world, from the opponent's play.
 
-A view of two-player Hearts allows at most a few hundred hidden worlds. Deals are uniform, so by
-Bayes' rule the probability of a world is proportional to the product of the probabilities with
-which the other player, with that hand, would have played its cards. ``belief`` weighs one view from
-the first card on; a ``Tracker`` remembers its conclusions, for many games at once.
+A view of two-player Hearts allows at most a few hundred hidden worlds. Deals are uniform. By Bayes'
+rule the probability of a world is therefore proportional to the probability of the opponent's plays
+with its hand in that world. ``belief`` weighs one view from the first card on; a ``Tracker``
+remembers its conclusions, for many games at once.
 
-Policies come from outside (an agent's ``action_probs``); their probabilities are checked here.
+Policies come from outside (an agent's ``action_probs``), so their probabilities are checked here.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from hearts_env.views.hidden import worlds_of_two
 from hearts_env.views.view import MAX_WORLDS, PlayerView
 
 Policy = Callable[[BatchView], Array]
-"""The chance of each action in each of many views, ``(len(views), num_actions)``."""
+"""Returns the probability of each action in each of many views, ``(len(views), num_actions)``."""
 
 
 def certain(actions: Array, legal: Bools, name: str) -> Floats:
-    """The chances of choices, 1 for the action in each row of the table of legal actions.
+    """Return the probabilities of fixed actions: 1 for the action in each row of the legal table.
 
     Raises:
-        HeartsError: of another shape, no whole numbers, or illegal.
+        HeartsError: the shape or dtype of `actions` is wrong, or an action is illegal.
     """
     if actions.shape != legal.shape[:1] or actions.dtype.kind not in "iu":
         raise HeartsError(
@@ -54,17 +54,18 @@ def certain(actions: Array, legal: Bools, name: str) -> Floats:
 
 
 def check_policy(chances: Array, legal: Bools) -> Floats:
-    """Chances of actions as float64, each row summing to 1.
+    """Return action probabilities as float64, each row with the sum 1.
 
     Raises:
-        HeartsError: of another shape, not finite, negative, on illegal actions or on none.
+        HeartsError: the shape is wrong, or a row has negative or infinite values, gives an illegal
+            action a probability, or does not sum to 1.
     """
     try:
         weights = np.asarray(chances)
         if weights.dtype.kind not in "biuf":
             raise TypeError
         tolerance = 1e-6
-        if weights.dtype.kind == "f":  # each of float16 is rounded by more
+        if weights.dtype.kind == "f":  # float16 rounds by more
             tolerance = max(tolerance, float(np.finfo(weights.dtype).eps))
         weights = weights.astype(np.float64)
     except (TypeError, ValueError):
@@ -79,7 +80,7 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
 
 
 def _refuse(weights: Floats, legal: Bools) -> NoReturn:
-    """Say what is wrong with the chances of a policy."""
+    """Raise the error for invalid probabilities of a policy."""
     wrong = ~(weights >= 0) | np.isinf(weights)
     if wrong.any():
         row, action = np.argwhere(wrong)[0]
@@ -106,7 +107,7 @@ def _refuse(weights: Floats, legal: Bools) -> NoReturn:
 
 @jit
 def _write_certain(actions: Ints, legal: Bools, table: Floats) -> int:
-    """Write chances of 1 for `actions`; returns the first row whose action is illegal, or -1."""
+    """Write probability 1 for `actions`. Return the first row with an illegal action, or -1."""
     for row in range(len(actions)):
         action = actions[row]
         if not 0 <= action < legal.shape[1] or not legal[row, action]:
@@ -117,7 +118,7 @@ def _write_certain(actions: Ints, legal: Bools, table: Floats) -> int:
 
 @jit
 def _normalise(weights: Floats, legal: Bools, tolerance: float) -> bool:
-    """Make the sum of each row of chances 1, in place; False, and at once, where one is wrong."""
+    """Scale each row of probabilities to the sum 1, in place. Return False at the first bad row."""
     for row in range(len(weights)):
         total = 0.0
         for action in range(weights.shape[1]):
@@ -136,14 +137,14 @@ def _normalise(weights: Floats, legal: Bools, tolerance: float) -> bool:
 def past_plays(
     rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, skip: int = 0
 ) -> tuple[k.Vector, k.Vector]:
-    """What `seat` saw at each of its plays, and what it played, with each of its hands.
+    """Return the views and actions of all plays of `seat` so far, for each of its possible hands.
 
     Args:
-        rules: of two players, without an exchange.
-        seen: a state or view whose history counts.
-        seat: whose plays.
+        rules: rules of two players, without an exchange.
+        seen: a state or view with the history.
+        seat: the player.
         deals: ``(n, 2) int64``, the dealt hands of both seats.
-        skip: this many of its first plays are left out.
+        skip: leave out this many of its first plays.
 
     Returns:
         Views ``(n * plays, rules.state_size)`` and actions ``(n * plays,)``, hand by hand.
@@ -159,10 +160,10 @@ def past_plays(
 
 
 def log_chances(views: BatchView, actions: k.Vector, policy: Policy, epsilon: float) -> Floats:
-    """Natural logarithms of a policy's chances of one action in each view, ``(len(views),)``.
+    """Return the log probability of one action in each view under a policy, ``(len(views),)``.
 
     Raises:
-        HeartsError: if the policy gives no probabilities (see ``check_policy``).
+        HeartsError: the policy gives no probabilities (see ``check_policy``).
     """
     if not len(views):
         return np.zeros(0)
@@ -176,7 +177,7 @@ def log_chances(views: BatchView, actions: k.Vector, policy: Policy, epsilon: fl
 
 @jit
 def begin_past(r: k.Vector, seen: k.Vector, hand0: int, hand1: int, s: k.Vector) -> None:
-    """Make `s` the first position of the deal of `seen`, with these hands dealt, in place."""
+    """Make `s` the first position of the deal of `seen` with these dealt hands, in place."""
     k.copy_state(seen, s)
     s[k.HANDS] = hand0
     s[k.HANDS + k.SEAT] = hand1
@@ -195,7 +196,7 @@ def _write_past_views(
     vectors: k.Vector,
     actions: k.Vector,
 ) -> None:
-    """Write what `seat` saw at each of its plays, and what it played, in each of the dealt hands.
+    """Write the views and actions of all plays of `seat` so far, for each pair of dealt hands.
 
     The first `skip` plays are left out; `s` is memory for the replay.
     """
@@ -214,14 +215,14 @@ def _write_past_views(
 
 @dataclass(frozen=True)
 class Belief:
-    """What a player can conclude about the other one's hand.
+    """A player's belief about the opponent's hand.
 
     Attributes:
-        hands: ``(n,) int64``, the other player's possible present hands as bit masks, in the order
-            of ``view.worlds()``.
+        hands: ``(n,) int64``, the opponent's possible present hands as bit masks, in the order of
+            ``view.worlds()``.
         weights: ``(n,) float64``, their probabilities.
-        log_likelihoods: ``(n,) float64``, natural logarithms of the chances of the other player's
-            play with each hand, forced cards included; -inf where it would not have played so.
+        log_likelihoods: ``(n,) float64``, the log probability of the opponent's play with each
+            hand, with forced cards; -inf where the policy rules the play out.
     """
 
     hands: Ints
@@ -230,10 +231,10 @@ class Belief:
 
 
 def hidden_hands(view: PlayerView) -> Ints:
-    """The other player's possible present hands, bit masks in the order of ``view.worlds()``.
+    """Return the opponent's possible present hands, bit masks in the order of ``view.worlds()``.
 
     Raises:
-        HeartsError: the game has another number of players than two, or an exchange under way.
+        HeartsError: the game is not for two players, or an exchange is under way.
     """
     check_view(view)
     scratch = np.empty(3 * (k.MAX_PLAYERS + 1) + 2 * 64, np.int64)
@@ -250,10 +251,10 @@ def hidden_hands(view: PlayerView) -> Ints:
 
 
 def dealt_hands(view: PlayerView) -> Ints:
-    """``(worlds, 2) int64``: what both players were dealt, in the order of ``hidden_hands``.
+    """Return both players' dealt hands in the order of ``hidden_hands``, ``(worlds, 2) int64``.
 
     Raises:
-        HeartsError: as ``hidden_hands`` does.
+        HeartsError: as in ``hidden_hands``.
     """
     hidden = hidden_hands(view)
     other = 1 - view.player
@@ -264,7 +265,7 @@ def dealt_hands(view: PlayerView) -> Ints:
 
 
 def check_view(view: PlayerView) -> None:
-    """Refuse what exact worlds do not cover.
+    """Raise unless the view has exact worlds.
 
     Raises:
         HeartsError: not two players, or not in the play of the cards.
@@ -276,24 +277,24 @@ def check_view(view: PlayerView) -> None:
 
 
 def has_exact_worlds(rules: Rules) -> bool:
-    """Whether there is exactly one other player, and no exchange: see ``check_two_players``."""
+    """Return whether rules are for two players without an exchange (``check_two_players``)."""
     return rules.players == 2 and most_cards(rules) == rules.hand_size
 
 
 def num_first_worlds(rules: Rules) -> int:
-    """How many hands the other player of two may have before the first card."""
+    """Return the number of the opponent's possible hands before the first card."""
     return math.comb(len(rules.deck) - rules.hand_size, rules.hand_size)
 
 
 def check_two_players(rules: Rules, player: str = "") -> None:
-    """Refuse rules without exactly one other player, or with an exchange.
+    """Raise unless the rules are for two players without an exchange.
 
     Args:
-        rules: of the game.
-        player: whom the message names as unable to play it.
+        rules: the rules of the game.
+        player: the name in the message of a player unable to play them.
 
     Raises:
-        HeartsError: the rules are such.
+        HeartsError: the rules are unsuitable.
     """
     if not has_exact_worlds(rules):
         wrong = f"is for {rules.players} players" if rules.players != 2 else "has an exchange"
@@ -304,21 +305,21 @@ def check_two_players(rules: Rules, player: str = "") -> None:
 
 
 def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0.0) -> Belief:
-    """Weigh every world of `view` by how the other player would have played in it.
+    """Weigh every world of `view` by the opponent's play in it.
 
     Args:
-        view: of a two-player game, at any time of the play.
-        policy: the other player's chances of each action; an agent's ``action_probs``. None: all
+        view: a view of a two-player game, at any time of the play.
+        policy: the opponent's action probabilities; an agent's ``action_probs``. If None, all
             worlds are equally likely.
-        epsilon: with this chance the other player is taken to play a random legal card instead, so
-            that a play which the policy would never have made does not rule out every world.
+        epsilon: the probability that the opponent plays a random legal card instead. If above 0, a
+            play that the policy never makes does not rule out every world.
 
     Returns:
-        The weights. Where no world explains the play, all worlds weigh the same.
+        The weights. If no world explains the play, all worlds weigh the same.
 
     Raises:
-        HeartsError: not a two-player view, or the policy gives no
-            probabilities (see ``check_policy``).
+        HeartsError: the view is not of a two-player game, or the policy gives no probabilities
+            (see ``check_policy``).
     """
     epsilon = check_chance("epsilon", epsilon)
     if policy is not None and not callable(policy):
@@ -333,40 +334,37 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
 
 
 class Fan(NamedTuple):
-    """Information sets of a player, each with the worlds that are possible there.
-
-    The worlds of an information set lie side by side.
-    """
+    """Information sets, each with its possible worlds side by side."""
 
     states: Ints
-    """``(worlds, rules.state_size)``: whole states, all hands known."""
+    """``(worlds, rules.state_size)``: complete states, with all hands known."""
     weights: Floats
-    """``(worlds,)``: how likely each is; above 0. They need not add up to 1."""
+    """``(worlds,)``: positive weights of the worlds, not necessarily with the sum 1."""
     starts: Ints
-    """``(sets + 1,)``: where the worlds of each information set begin, and behind them all."""
+    """``(sets + 1,)``: the first world of each information set, and the number of worlds."""
     seats: Ints
-    """``(sets,)``: whose information sets they are."""
+    """``(sets,)``: the player of each information set."""
 
     @property
     def numbers(self) -> Ints:
-        """``(worlds,)``: the information set of each world."""
+        """The information set of each world, ``(worlds,)``."""
         return np.repeat(np.arange(len(self.seats)), np.diff(self.starts))
 
     @property
     def totals(self) -> Floats:
-        """``(sets,)``: the weight of all worlds of each information set."""
+        """The total weight of each information set, ``(sets,)``."""
         found: Floats = np.add.reduceat(self.weights, self.starts[:-1])
         return found
 
     def subset(self, sets: Ints) -> Fan:
-        """Some of the information sets, ascending."""
+        """Return some of the information sets, ascending."""
         sizes = np.diff(self.starts)[sets]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.arange(starts[-1]) + np.repeat(self.starts[sets] - starts[:-1], sizes)
         return Fan(self.states[rows], self.weights[rows], starts, self.seats[sets])
 
     def slice(self, first: int, last: int) -> Fan:
-        """The information sets from `first` up to `last`, in the same memory."""
+        """Return the information sets from `first` to before `last`, sharing the memory."""
         starts = self.starts[first : last + 1]
         rows = slice(starts[0], starts[-1])
         return Fan(
@@ -375,9 +373,9 @@ class Fan(NamedTuple):
 
 
 _MOST_CACHED = 1 << 16
-"""Decisions that are remembered; then all are forgotten. No block of deals has as many."""
+"""Decisions remembered before all are forgotten; more than any block of deals has."""
 _MOST_ASKED = 1 << 14
-"""Views that the policy is asked about at once."""
+"""The most views in one call of the policy."""
 
 _Key = tuple[int, int, tuple[int, ...]]
 """Seat, dealt hand and cards played, seat by seat: all that a player has seen."""
@@ -385,58 +383,57 @@ _Key = tuple[int, int, tuple[int, ...]]
 
 @dataclass
 class _Open:
-    """A view whose worlds are being weighed."""
+    """A view with worlds still to be weighed."""
 
     view: PlayerView
     key: _Key
     hands: Ints
-    """The other's possible hands, as they are now."""
+    """The opponent's possible present hands."""
     dealt: Ints
-    """The same as they were dealt."""
+    """The same hands as dealt."""
     logs: Floats
-    """What was concluded before."""
+    """Log likelihoods of the plays considered so far."""
     vectors: Ints
     actions: Ints
 
 
 class Tracker:
-    """Weighs the worlds of many views, and remembers what it found."""
+    """Weighs the worlds of many views, and remembers its conclusions."""
 
     def __init__(self, policy: Policy | None, epsilon: float = 0.0) -> None:
-        """Beliefs about a player.
+        """Begin to track beliefs about a player.
 
         Args:
-            policy: its chances of each action (an agent's ``action_probs``); None: all alike.
-            epsilon: with this chance it is taken to have played at random instead.
+            policy: its action probabilities (an agent's ``action_probs``). If None, uniform.
+            epsilon: the probability that it plays a random legal card instead.
 
         Raises:
-            HeartsError: `epsilon` is not a chance.
+            HeartsError: `epsilon` is not a probability.
         """
         self.policy = policy
         self.epsilon = check_chance("epsilon", epsilon)
         self._cache: dict[_Key, tuple[Ints, Floats, int]] = {}
 
     def fan(self, views: BatchView) -> Fan:
-        """The worlds of each view, as likely as they are; weights add up to 1 in each.
+        """Return the worlds of each view, weighted by probability.
 
-        Worlds in which the other would not have played so are left out; where that leaves none,
-        all weigh the same.
+        Worlds that the policy rules out are dropped. If none remain, all get equal weight.
 
         Raises:
-            HeartsError: not of two players, or the policy gives no probabilities.
+            HeartsError: the views are not of two players, or the policy gives no probabilities.
         """
         return self.judged(views)[0]
 
     def judged(self, views: BatchView) -> tuple[Fan, Floats]:
-        """The worlds, and how well the policy explains what the other player has played.
+        """Return the weighted worlds, and how well the policy explains the opponent's play.
 
         Returns:
-            What ``fan`` gives; and ``(len(views),)`` natural logarithms of the chance of its plays,
-            the mean over the worlds that are possible now, -inf where it is 0. In one view they
-            compare policies; between views they say nothing.
+            The worlds as ``fan`` gives them; and ``(len(views),)`` log probabilities of the
+            opponent's plays, the mean over the worlds possible now, -inf for 0. They compare
+            policies within one view; between views they mean nothing.
 
         Raises:
-            HeartsError: as ``fan``.
+            HeartsError: as in ``fan``.
         """
         check_two_players(views.rules)
         seats = views.players.astype(np.int64)
@@ -457,7 +454,7 @@ class Tracker:
         return Fan(np.concatenate(states), np.concatenate(weights), starts, seats), chances
 
     def _open(self, view: PlayerView) -> _Open:
-        """Begin with what was concluded at the player's last decision."""
+        """Begin with the conclusions at the player's last decision."""
         hands = hidden_hands(view)
         v, player = view.vector, view.player
         deals = dealt_hands(view)
@@ -474,7 +471,7 @@ class Tracker:
         return _Open(view, (player, mine, codes), hands, dealt, logs, vectors, actions)
 
     def _ask(self, rules: Rules, opened: list[_Open]) -> None:
-        """Add the likelihoods of the other player's new plays."""
+        """Add the likelihoods of the opponent's new plays."""
         asked = [one for one in opened if len(one.actions)]
         if self.policy is None or not asked:
             return
@@ -495,7 +492,7 @@ class Tracker:
             begin = end
 
     def _close(self, one: _Open) -> tuple[Floats, float]:
-        """Remember what was found; returns the weights, and the logarithm of their mean before."""
+        """Remember the conclusions. Return the weights, and the logarithm of their mean before."""
         order = np.argsort(one.dealt)
         plays = sum(code >> 6 != one.view.player for code in one.key[2])
         if len(self._cache) >= _MOST_CACHED:
@@ -508,7 +505,7 @@ class Tracker:
 
 
 def _worlds(rules: Rules, view: PlayerView, hands: Ints) -> Ints:
-    """The whole state in each world, ``(len(hands), rules.state_size)``."""
+    """Return the complete state in each world, ``(len(hands), rules.state_size)``."""
     other = 1 - view.player
     states = np.repeat(view.vector[None], len(hands), axis=0)
     states[:, k.HANDS + k.SEAT * other] = hands

@@ -1,13 +1,12 @@
-"""Exact exploitability: what the best possible opponent wins against a known way to play.
+"""Exact exploitability: the margin of a best response to a policy.
 
-The *exploitability* of a way to play is the mean margin, in points a deal, that an exact best
-response to it wins when the seats are drawn at random: half of what it wins when it leads first
-plus half of what it wins when it does not. It is 0 for an equilibrium and never negative. (With
-seat 0 always leading, these are the best responses of seats 0 and 1; their sum is OpenSpiel's
-``nash_conv``, their mean its ``exploitability``.)
+The *exploitability* of a policy is the mean margin, in points per deal, of an exact best response
+to it when seats are drawn at random: the mean of its margins as first leader and as second. It is 0
+for an equilibrium and never negative. (With seat 0 always leading, these are the best responses of
+seats 0 and 1. Their sum is OpenSpiel's ``nash_conv``, their mean its ``exploitability``.)
 
-A best response is found in one pass over the tree: what each sequence earns against the given plan
-is summed over its lines, then each information set, from the last to the first, takes its best
+One pass over the tree finds a best response. The earnings of each sequence against the given plan
+are summed over its lines; then each information set, from the last to the first, takes its best
 action.
 """
 
@@ -33,19 +32,20 @@ from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
 
 Profile = tuple[Floats, Floats]
-"""A strategy profile: the chances of every action of either player, one a sequence of the tree."""
+"""A strategy profile: both players' action probabilities, one per sequence of the tree."""
 
 
 @dataclass(frozen=True, eq=False)
 class BestResponse:
-    """The best play of one player against a known policy of the other.
+    """One player's best response to a policy.
 
     Attributes:
-        player: Whose it is.
-        value: The points a deal by which it is ahead.
-        chances: Its chances, 0 or 1, one a sequence: of equally good actions the first.
-        hand_values: What it wins with each of its hands, weighted by chance and by the other's
-            plan alone, in points a deal.
+        player: The player.
+        value: Its margin in points per deal.
+        chances: Its action probabilities, 0 or 1, one per sequence. Of equal actions the first
+            has 1.
+        hand_values: Its margin with each of its hands, weighted by chance and by the opponent's
+            plan alone, in points per deal.
     """
 
     player: int
@@ -55,10 +55,10 @@ class BestResponse:
 
 
 def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
-    """The best play of `player` where the other one plays with `chances`.
+    """Return the best response of `player` to an opponent with the probabilities `chances`.
 
     Raises:
-        HeartsError: if they are not a policy, or the seat does not exist.
+        HeartsError: `chances` is not a policy, or the seat does not exist.
     """
     player = check_player(player, 2)
     side, other = tree.sides[player], tree.sides[1 - player]
@@ -72,25 +72,25 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
 
 
 def exploitability(tree: Tree, chances: Profile) -> float:
-    """The mean margin that a best response wins a deal, over both seats (see the module)."""
+    """Return the exploitability of a profile in points per deal (see the module)."""
     return sum(best_response(tree, p, chances[1 - p]).value for p in range(2)) / 2
 
 
 # ---- any agent -----------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Exploitability:
-    """What an exact best response wins against an agent.
+    """The result of an exact best response against an agent.
 
     Attributes:
         agent: The agent's name.
         rules: The rules, as ``Rules.from_text`` reads them.
-        exploitability: The mean margin that a best response wins a deal, over both seats.
-        best_responses: What it wins as the first leader, and as the other player.
-        value: What the agent as first leader is ahead of itself.
-        infosets: Information sets in which each seat was asked.
-        frozen: Whether the agent draws random numbers and gives no probabilities: one draw for each
-            information set was then taken for what it always plays there.
-        seconds: How long it took, building the tree not counted.
+        exploitability: The best response's margin in points per deal, the mean over both seats.
+        best_responses: Its margin as first leader, and as second player.
+        value: The agent's margin against itself as first leader.
+        infosets: The number of information sets of each seat.
+        frozen: If True, the agent draws random numbers and gives no probabilities. One draw for
+            each information set was then taken as its constant action there.
+        seconds: The time taken, without building the tree.
     """
 
     agent: str
@@ -103,7 +103,7 @@ class Exploitability:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """All figures, of types that JSON knows."""
+        """Return all figures in JSON types."""
         return asdict(self) | {
             "best_responses": list(self.best_responses),
             "infosets": list(self.infosets),
@@ -118,21 +118,22 @@ def exploitability_of(
     max_memory: float = DEFAULT_MEMORY,
     progress: Progress | None = None,
 ) -> Exploitability:
-    """Ask an agent for its play in every view of a deck, and find what that costs it at most.
+    """Return the exact exploitability of an agent, from its policy in every view of a deck.
 
     Args:
-        agent: an object with ``action_probs(views)``, the chances of all actions as
-            ``(len(views), num_actions)``; or with ``act_batch(views)`` or ``act(view)``, whose
-            choice is taken for what it always plays there; or a function of ``views`` that gives
-            such chances, or actions ``(len(views),) int``.
-        game: the rules, or their tree, which can be used again.
-        name: what to call it in results and errors.
-        max_memory: gigabytes that the tree may take.
-        progress: called after every block of views with the information sets done and all.
+        agent: an object with ``action_probs(views)``, which returns probabilities
+            ``(len(views), num_actions)``, or with ``act_batch(views)`` or ``act(view)``, whose
+            choices count as constant; or a function of ``views`` that returns probabilities or
+            actions ``(len(views),) int``. Actions are numbers here;
+            ``hearts_train.exploitability`` also takes names of cards.
+        game: the rules, or their tree, which can be reused.
+        name: the agent's name in results and errors.
+        max_memory: the most memory of the tree, in gigabytes.
+        progress: called after every block of views with the information sets done and their total.
 
     Raises:
-        HeartsError: the tree would be too large, or the agent has no policy: illegal actions,
-            no legal ones, or chances that are not finite.
+        HeartsError: the tree would be too large, or the agent has no valid policy: illegal actions,
+            no legal ones, or probabilities that are not finite.
     """
     tree = game if isinstance(game, Tree) else Tree(game, max_memory)
     begin = time.perf_counter()
@@ -153,12 +154,12 @@ def exploitability_of(
 def policy_of(
     agent: Any, tree: Tree, name: str = "", progress: Progress | None = None
 ) -> tuple[Profile, bool]:
-    """The chances of an agent's actions in every view, and whether a draw of it had to be frozen.
+    """Return an agent's action probabilities in every view, and whether its draws were frozen.
 
-    Whether it draws is found by asking it twice in the first block of each seat's views.
+    It is asked twice about the first block of each seat's views, to see whether it draws.
 
     Raises:
-        HeartsError: it has no policy there.
+        HeartsError: the agent has no valid policy there.
     """
     ask = probs_function(agent, _name(agent, name))
     total = sum(side.num_infosets for side in tree.sides)
@@ -178,12 +179,12 @@ def policy_of(
 
 
 def action_probs_in(tree: Tree, player: int, policy: Policy) -> Floats:
-    """The chances of a policy's actions in all information sets of a player, one a sequence.
+    """Return a policy's probabilities in all information sets of a player, one per sequence.
 
     Args:
         tree: the game.
-        player: whose information sets.
-        policy: the chances of all actions in many views; what it says is not checked.
+        player: the player.
+        policy: returns the probabilities of all actions in many views; they are not checked.
     """
     side = tree.sides[player]
     chances = np.ones(side.num_sequences)
@@ -199,10 +200,10 @@ def _name(agent: Any, name: str) -> str:
 
 
 def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
-    """Return a function of many views that asks an agent for its policy, and checks the answer.
+    """Return a function of many views that returns an agent's probabilities after checking them.
 
     Raises:
-        HeartsError: the agent has nothing to ask; the function: its answer is not a policy.
+        HeartsError: the agent cannot be asked. The function raises it if an answer is not a policy.
     """
     policy, act_batch, act = (
         method if callable(method := getattr(agent, word, None)) else None
@@ -240,7 +241,7 @@ def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
 
 @jit
 def take_chances(legal: Ints, first: Ints32, table: Floats, chances: Floats) -> None:
-    """Write a block's chances, a row of all actions each, to the sequences, in place."""
+    """Write a block's action probabilities, one row per view, to the sequences, in place."""
     for i in range(len(table)):
         at = first[i]
         for action in range(table.shape[1]):

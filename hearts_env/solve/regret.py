@@ -1,16 +1,16 @@
 """Regrets of a game tree: one player's turn of counterfactual regret minimisation, compiled.
 
-The algorithm is PDCFR+ (Xu et al. 2024). Of iteration t, with the regret r of an action and the
-discounts d = (t - 1)^2.3 / ((t - 1)^2.3 + 1) and d' = t^2.3 / (t^2.3 + 1):
+The algorithm is PDCFR+ (Xu et al. 2024). In iteration t, an action has the regret r, and the
+discounts are d = (t - 1)^2.3 / ((t - 1)^2.3 + 1) and d' = t^2.3 / (t^2.3 + 1):
 
 - the sum of regrets becomes R = max(d R + r, 0);
-- the next policy plays in proportion to max(d' R + r, 0), where r predicts the next regret;
-- the plan counts t^5 times in the average.
+- the next policy is proportional to max(d' R + r, 0), where r predicts the next regret;
+- the plan has the weight t^5 in the average.
 
-One turn is one pass back over the player's lines and information sets, which collects what each
-sequence earns and changes regrets and chances, and one pass forward, which makes the new plan. Both
-go branch by branch (``hearts_env.solve.walk``), so that threads take branches of their own. What
-they have earned for top sequences is added up afterwards, in their order: the result does not
+A turn is one pass back over the player's lines and information sets, and one pass forward. The
+first collects the earnings of each sequence and updates regrets and probabilities; the second makes
+the new plan. Both go branch by branch (``hearts_env.solve.walk``), so threads take whole branches.
+Earnings of top sequences are added up afterwards in the order of branches, so the result does not
 depend on the number of threads.
 """
 
@@ -22,20 +22,19 @@ from hearts_env.support.arrays import Array, Floats, Ints, Ints32
 from hearts_env.support.jit import jit
 
 Sets = tuple[Ints32, Ints32, int]
-"""The information sets of a ``Side``: parent and first; and how many sequences, the first ones,
-have their values in an array apart (none, or those that are empty or of top histories)."""
+"""The information sets of a ``Side``: parent and first; and the number of leading sequences with
+values in a separate array (none, or the empty and top ones)."""
 
 Lines = tuple[Ints32, Ints32, Array]
-"""Of a ``Tree``, for one player: its own last sequences, the other's, and margins of seat 0."""
+"""A player's lines in a ``Tree``: its own last sequences, the opponent's, and seat 0's margins."""
 
 Memory = tuple[Floats, Floats, Floats]
-"""The arrays of a player, one number a sequence: values, chances, regrets. The values are zero
-before and after: they carry what later information sets earn back to the sequences that lead there.
-"""
+"""A player's arrays, one number per sequence: values, chances, regrets. The values are zero before
+and after; they carry earnings of later information sets back to the sequences before them."""
 
 
 class Update(NamedTuple):
-    """How one iteration counts: d and d' of the module's text, and the weight of its plans."""
+    """The weights of one iteration: d, d' and the weight of its plans (see the module)."""
 
     keep: float
     ahead: float
@@ -43,7 +42,7 @@ class Update(NamedTuple):
 
 
 def update_of(t: int) -> Update:
-    """Return how iteration `t` counts."""
+    """Return the weights of iteration `t`."""
     return Update(_discount(t - 1), _discount(t), float(t) ** 5)
 
 
@@ -65,17 +64,17 @@ def go_back(
     top: Floats,
     update: Update,
 ) -> None:
-    """The pass back over a stretch of the tree, in place.
+    """Pass back over a stretch of the tree, in place.
 
     Args:
-        marks: Lines and information sets of the player between which it goes, block by block.
+        marks: Lines and information sets of the player that bound the blocks of the stretch.
         lines: The lines, for this player.
-        plan: The other player's plan, one number for each of its sequences.
-        sign: -1 for the player whose margins are the opposite.
+        plan: The opponent's plan, one number per sequence.
+        sign: 1 for seat 0, -1 for seat 1, with the opposite margin.
         sets: The player's information sets.
         memory: The player's arrays.
-        top: What has been earned for each of the sequences that are empty or of top histories.
-        update: How this iteration counts.
+        top: The earnings of each empty or top sequence.
+        update: The weights of this iteration.
     """
     own, other, margins = lines
     base, values = sets[2], memory[0]
@@ -91,9 +90,9 @@ def go_back(
 
 @jit
 def improve(begin: int, end: int, sets: Sets, memory: Memory, top: Floats, update: Update) -> None:
-    """Change regrets and chances of the information sets from `begin` to before `end`, in place.
+    """Update regrets and probabilities of the information sets from `begin` to before `end`.
 
-    From the last to the first; what each earns goes to the sequence that leads to it.
+    In place, from the last to the first. Earnings go to the sequence before each information set.
     """
     parent, first, base = sets
     values, chances, regrets = memory
@@ -129,6 +128,6 @@ def improve(begin: int, end: int, sets: Sets, memory: Memory, top: Floats, updat
 
 @jit
 def weigh(begin: int, end: int, plan: Floats, weight: float, average: Floats) -> None:
-    """Add a plan, times `weight`, to the average, from one sequence to before another."""
+    """Add a plan, times `weight`, to the average, for sequences from `begin` to before `end`."""
     for j in range(begin, end):
         average[j] += weight * plan[j]

@@ -1,18 +1,17 @@
-"""Responses: what cards earn against an opponent whose policy is known, world by world.
+"""Exact responses to a known policy, computed over all possible worlds.
 
-Against a known policy, a game of two is a game against chance: Bayes' rule gives the probability of
-each possible world (``hearts_env.solve.beliefs``), the policy gives the other player's actions in
-each, and these actions distinguish the worlds again. So all that can follow can be listed, and the
-best response is exact.
+Against a known policy, a game of two is a game against chance. Bayes' rule gives the probability of
+each possible world (``hearts_env.solve.beliefs``), and the policy gives the opponent's actions in
+each world. So all continuations can be listed, and the best response is exact.
 
-What is listed is a *fan*: for each of many information sets of the responding player the worlds it
-holds possible, with their weights. A step of all fans at once asks the policy about every world in
-one call, lets chances and cards branch, and sorts what follows into the information sets of the
-next fan. At its own decisions the player either tries all of its cards (they are *searched*), or
-plays the card that a *chooser* names. With all decisions searched this is the exact best response
-from there on; with the first one alone it is one step of policy improvement over the chooser, the
-local best response of Lisy and Bowling 2017 (*Equilibrium approximation quality of current no-limit
-poker bots*) with exact beliefs and whole deals played out.
+The search goes forward through batches of information sets (``InfoSets``), each with its possible
+worlds and their weights. One step asks the policy about every world in a single call, branches by
+the opponent's and the player's actions, and sorts the resulting worlds into the next batch. At its
+own decisions the player either *searches*, trying all of its cards, or plays the card named by a
+*chooser*. Searching every decision gives the exact best response. Searching only the first gives
+one step of policy improvement over the chooser: the local best response of Lisy and Bowling 2017
+(*Equilibrium approximation quality of current no-limit poker bots*) with exact beliefs and deals
+played to their end.
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ from hearts_env.support.bits import highest, lowest
 from hearts_env.support.jit import jit
 
 ALL = 1_000
-"""As many decisions as no deal has: all of them are searched."""
+"""More decisions than any deal has, so all are searched."""
 TIE = 1e-9
-"""Values no further apart are equal; of equal cards the lowest is played."""
+"""The largest difference between equal values. Of equal cards the lowest is played."""
 _ROUND = 0.5 - 1e-6
-"""Added before rounding down: exact halves, of which sums fall a little short, all go down."""
+"""Added before rounding down: exact halves round down, although sums may fall a little short."""
 _MOST_ROWS = 1 << 16
-"""Worlds that are looked at side by side; 50 MB for each step."""
+"""The most worlds in one step, which takes 50 MB."""
 _MOST_ASKED = 1 << 14
-"""Views that a policy is asked about at once."""
+"""The most views in one call of the policy."""
 _ACTIONS = 64
-"""More than there are; to number the pairs of an information set and an action."""
+"""An upper bound of the number of actions, to number the pairs of information set and action."""
 
 
 def whole_game(rules: Rules, seat: int) -> Fan:
-    """All deals in which seat 0 leads first, equally likely, by the information sets of `seat`.
+    """Return all deals in which seat 0 leads first, equally likely, by information sets of `seat`.
 
-    For decks so small that they can be listed. The weights of all of them add up to 1.
+    Use it for small decks, whose deals can be listed. All weights add up to 1.
     """
     deals = Walk(rules).deals
     deals = deals[np.argsort(deals[:, seat], kind="stable")]
@@ -64,13 +63,13 @@ def whole_game(rules: Rules, seat: int) -> Fan:
 
 
 Chooser = Callable[[Fan], Ints]
-"""The action of the player to act in each information set of a fan, ``(sets,) int64``."""
+"""Returns the action of the player to act in each information set, ``(sets,) int64``."""
 
 
 def is_awake(awake: Sequence[int] | None) -> Bools:
-    """By the number of a trick, from 0: whether it is one of `awake`, which count from 1.
+    """Return, for each trick number from 0, whether it is in `awake`, which counts from 1.
 
-    ``(MAX_CARDS + 1,)``; None: all are.
+    The shape is ``(MAX_CARDS + 1,)``. If `awake` is None, all are.
     """
     found = np.full(k.MAX_CARDS + 1, awake is None)
     if awake is not None:
@@ -79,29 +78,29 @@ def is_awake(awake: Sequence[int] | None) -> Bools:
 
 
 class _Step(NamedTuple):
-    """What leads from a fan to the next one; to go back with their values."""
+    """The link from a batch of information sets to the next, to pass values back."""
 
     ended: Floats
-    """``(sets,)``: what the worlds that are over have earned."""
+    """``(sets,)``: the earnings in worlds that are over."""
     parents: Ints
-    """``(next sets,)``: from which information set each comes."""
+    """``(next sets,)``: the information set before each of the next ones."""
     actions: Ints
-    """``(next sets,)``: by which action."""
+    """``(next sets,)``: the action that leads to each."""
     is_searched: Array
-    """``(sets,) bool``: whether the best action counts, not the sum over all."""
+    """``(sets,) bool``: if True, the best action counts, else the sum over all."""
 
 
 class _Plan(NamedTuple):
-    """How the information sets of a fan are continued."""
+    """The continuation of each information set."""
 
     depth: Ints
-    """``(sets,)``: how many of the player's own decisions are searched."""
+    """``(sets,)``: the number of the player's own decisions still to search."""
     branch: Ints
-    """``(sets,)``: those of one number share the selection when there are too many worlds."""
+    """``(sets,)``: sets with the same number share the selection if there are too many worlds."""
 
 
 class Responses:
-    """What cards earn against a policy."""
+    """The values of cards against a policy."""
 
     def __init__(
         self,
@@ -112,35 +111,35 @@ class Responses:
         most_worlds: int | None = None,
         awake: Sequence[int] | None = None,
     ) -> None:
-        """Responses to `policy`.
+        """Make the responses to `policy`.
 
         Args:
-            rules: of two players, without an exchange.
-            policy: the other player's chances of each action (an agent's ``action_probs``).
-            chooser: what the player plays where it does not search; None: ``by_worlds``.
-            most_worlds: where a policy mixes, worlds branch; of more than this many after one card
-                an even selection is taken. None: all are.
-            awake: the tricks, from 1, in which the player searches or the chooser plays; in all
-                others it plays by `policy` itself. None: all.
+            rules: rules of two players without an exchange.
+            policy: the opponent's action probabilities (an agent's ``action_probs``).
+            chooser: the player's action where it does not search. If None, ``by_worlds``.
+            most_worlds: the most worlds after one card, evenly selected if a mixed policy branches
+                further. If None, all are kept.
+            awake: the tricks, from 1, in which the player searches or the chooser plays. In others
+                it plays `policy` itself. If None, all.
         """
         self.rules = rules
         self.policy = policy
         self.chooser = self.by_worlds if chooser is None else chooser
         self.most_worlds = most_worlds
         self._is_awake = is_awake(awake)
-        # So many cards played, the last trick is forced; a shooter may have to choose after it.
+        # After so many cards the last trick is forced; a shooter may still have to choose after it.
         self._forced = 2 * rules.hand_size - 2 if rules.moon != "choose" else ALL
-        # Deals part where more is seen than the card (see ``walk``).
+        # Deals separate if more than the card is seen (see ``walk``).
         self._shows_more = bool(rules.queen_any_time) or rules.kitty_to != "nobody"
 
-    # -- what is asked ----------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------
     def card_values(self, fan: Fan, depth: int = ALL) -> Floats:
-        """What each card earns in each information set: the mean margin, times the weights.
+        """Return the value of each card: the mean margin times the information set's weight.
 
         Args:
             fan: information sets in which their player is to act.
-            depth: how many of the player's own decisions are searched, this one counted; after
-                them the chooser plays.
+            depth: the number of the player's own decisions to search, with this one. After them the
+                chooser plays.
 
         Returns:
             ``(sets, num_actions)``, -inf for illegal actions.
@@ -156,14 +155,14 @@ class Responses:
         return table
 
     def best(self, fan: Fan, depth: int = ALL) -> Ints:
-        """The best action in each information set of a fan, ``(sets,) int64``."""
+        """Return the best action in each information set, ``(sets,) int64``."""
         values = self.card_values(fan, depth)
         values /= fan.totals[:, None]
         found: Ints = (values >= values.max(1, keepdims=True) - TIE).argmax(1)
         return found
 
     def value(self, fan: Fan, depth: int = 0) -> float:
-        """What the player earns from a fan on, summed over its worlds, each times its weight.
+        """Return the player's margin from here on, summed over worlds times their weights.
 
         The first `depth` of its own decisions are searched; then the chooser plays.
         """
@@ -171,7 +170,7 @@ class Responses:
         return float(self._values(fan, plan).sum())
 
     def by_worlds(self, fan: Fan) -> Ints:
-        """The action that is best on average over the worlds, each solved double dummy."""
+        """Return the action with the best mean double-dummy value over the worlds of each set."""
         actions = np.empty(len(fan.seats), np.int64)
         notes = np.empty(k.MAX_CARDS, np.int64), np.empty(k.MAX_CARDS)
         r, worlds = self.rules.vector, (fan.states, fan.weights, fan.starts)
@@ -181,7 +180,7 @@ class Responses:
 
     # -- forward and back -------------------------------------------------------------------------
     def _values(self, fan: Fan, plan: _Plan) -> Floats:
-        """What each information set earns, ``(sets,)``."""
+        """Return the value of each information set, ``(sets,)``."""
         steps: list[_Step] = []
         while len(fan.seats):
             if len(fan.states) > _MOST_ROWS and len(fan.seats) > 1:
@@ -196,7 +195,7 @@ class Responses:
         return values
 
     def _values_in_parts(self, fan: Fan, plan: _Plan) -> Floats:
-        """The same, one half of the worlds after the other: they take less memory."""
+        """Return the same for one half of the worlds after the other, to save memory."""
         middle = int(np.searchsorted(fan.starts, len(fan.states) // 2))
         middle = min(max(middle, 1), len(fan.seats) - 1)
         parts = []
@@ -206,7 +205,7 @@ class Responses:
         return np.concatenate(parts)
 
     def _step(self, fan: Fan, plan: _Plan, *, is_first: bool = False) -> tuple[_Step, Fan, _Plan]:
-        """All that can follow after one action."""
+        """Return all that can follow after one action."""
         rules, numbers, firsts = self.rules, fan.numbers, fan.starts[:-1]
         movers = fan.states[firsts, k.PLAYER]
         is_over = movers < 0
@@ -250,25 +249,26 @@ class Responses:
         return step, Fan(states, weights, starts, fan.seats[parents]), after
 
     def _branch(self, plan: _Plan, is_searched: Bools, keys: Ints) -> Ints:
-        """The branches of the next information sets; each card that is tried begins its own."""
+        """Return the branches of the next information sets; each searched card begins its own."""
         parents = keys // _ACTIONS
         branches = np.where(is_searched[parents], keys, -1 - plan.branch[parents])
         return np.unique(branches, return_inverse=True)[1]
 
     def _margins(self, states: Ints, seats: Ints) -> Floats:
-        """The margins of `seats` in deals that are over, ``(n,)``."""
+        """Return the margins of `seats` in deals that are over, ``(n,)``."""
         margins = np.empty(len(states))
         _write_margins(self.rules.vector, states, seats, margins)
         return margins
 
     def _replies(self, fan: Fan, numbers: Ints, by_policy: Bools) -> tuple[Ints, Floats]:
-        """What the policy does: for each world the row of a table, or -1; and the table.
+        """Return the policy's row of the probability table for each world, or -1; and the table.
 
-        `by_policy` says in which information sets it plays; `numbers` are those of the worlds.
+        `by_policy` marks the information sets in which the policy plays. `numbers` has each world's
+        information set.
         """
         of = np.full(len(numbers), -1)
         others = np.flatnonzero(by_policy[numbers])
-        # What looks alike to the player that moves is asked once.
+        # Ask once about worlds that look alike to the acting player.
         firsts = fan.starts[:-1][numbers[others]]
         asked = np.where(fan.states[firsts, k.PLAYER] == fan.seats[numbers[others]], firsts, others)
         is_new = np.diff(asked, prepend=-1) > 0
@@ -276,7 +276,7 @@ class Responses:
         return of, self._chances(fan.states, asked[is_new])
 
     def _chances(self, states: Ints, rows: Ints) -> Floats:
-        """What the policy does in some worlds, ``(rows, num_actions)``."""
+        """Return the policy's probabilities in some worlds, ``(rows, num_actions)``."""
         rules = self.rules
         chances, choices = np.zeros((len(rows), rules.num_actions)), np.empty_like(rows)
         choices = choices[: _find_choices(rules.vector, states, rows, chances, choices)]
@@ -290,7 +290,7 @@ class Responses:
         return chances
 
     def _starts(self, states: Ints, keys: Ints) -> Ints:
-        """Where the information sets of ordered worlds begin."""
+        """Return where the information sets of ordered worlds begin."""
         is_new = keys[1:] != keys[:-1]
         if self._shows_more:
             shown = _shown(states)
@@ -301,10 +301,10 @@ class Responses:
 
 
 def _branches(fan: Fan, tried: Ints, of: Ints, chances: Floats) -> tuple[Ints, Ints, Floats]:
-    """Which worlds continue by which actions, and how likely: rows, actions, weights.
+    """Return the continuations of worlds, as rows, actions and weights.
 
-    In order of information sets, actions and worlds. `tried` has the actions that the player of
-    each information set takes as a mask, 0 where the policy plays: see ``_replies``.
+    They are ordered by information set, action and world. `tried` has the player's actions in each
+    information set as a mask, 0 where the policy plays (see ``_replies``).
     """
     worlds = fan.starts, fan.weights, tried, of, chances
     count = _write_branches(*worlds, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -314,17 +314,17 @@ def _branches(fan: Fan, tried: Ints, of: Ints, chances: Floats) -> tuple[Ints, I
 
 
 def _shown(states: Ints) -> Ints:
-    """What is seen of each state beside its cards: see ``walk``."""
+    """Return the public information of each state beside its cards (see ``walk``)."""
     kitty = np.where(states[:, k.KITTY_TAKER] >= 0, states[:, k.KITTY], 0)
     shown: Ints = kitty << 1 | states[:, k.BROKEN]
     return shown
 
 
 def _thinned(branches: Ints, weights: Floats, most: int) -> tuple[Ints, Floats]:
-    """Of each branch's worlds no more than `most`, evenly chosen by weight; the rows and weights.
+    """Select at most `most` worlds of each branch evenly by weight; return rows and new weights.
 
-    Every world is taken as often as its share of the branch's weight says, rounded so that the sum
-    is right; the worlds taken share the branch's weight. Where there are no more, nothing changes.
+    A world is selected in proportion to its share of the branch's weight, rounded to the right sum.
+    The selected worlds share the branch's weight. Smaller branches do not change.
     """
     branches = np.unique(branches, return_inverse=True)[1]
     counts = np.bincount(branches)
@@ -348,7 +348,7 @@ def _thinned(branches: Ints, weights: Floats, most: int) -> tuple[Ints, Floats]:
 
 
 def _back(step: _Step, values: Floats) -> Floats:
-    """The values of a fan's information sets from those of the next fan's."""
+    """Return the values of information sets from the values of the next ones."""
     found = step.ended.copy()
     if not len(values):
         return found
@@ -373,7 +373,7 @@ def _write_deals(r: k.Vector, deals: Ints, states: Ints) -> None:
 
 @jit
 def _find_choices(r: k.Vector, states: Ints, rows: Ints, chances: Floats, choices: Ints) -> int:
-    """Write the chance of each forced action, and which of `rows` have a choice; how many have."""
+    """Write probability 1 for forced actions, and the `rows` with a choice; return their number."""
     count = 0
     for i in range(len(rows)):
         legal = k.legal_mask(r, states[rows[i]])
@@ -396,7 +396,7 @@ def _write_branches(
     actions: Ints,
     likely: Floats,
 ) -> int:
-    """Write the worlds, actions and weights of ``_branches``, while there is room; how many."""
+    """Write the rows, actions and weights of ``_branches`` if there is room; return the number."""
     count = 0
     for i in range(len(tried)):
         cards = tried[i]
@@ -422,7 +422,7 @@ def _write_branches(
 
 @jit
 def _write_after(r: k.Vector, states: Ints, rows: Ints, actions: Ints, out: Ints) -> None:
-    """Write the states after an action in each of `rows`, one behind the other."""
+    """Write the states after an action in each of `rows`, in order."""
     for i in range(len(rows)):
         k.copy_state(states[rows[i]], out[i])
         k.play(r, out[i], actions[i])
@@ -430,7 +430,7 @@ def _write_after(r: k.Vector, states: Ints, rows: Ints, actions: Ints, out: Ints
 
 @jit
 def _write_ends(r: k.Vector, states: Ints, rows: Ints, out: Ints) -> None:
-    """Write the states of `rows` at the end of the deal, where what is left is forced."""
+    """Write the states of `rows` at the end of the deal, playing the forced rest."""
     for i in range(len(rows)):
         k.copy_state(states[rows[i]], out[i])
         while out[i, k.PHASE] != k.OVER:
@@ -439,7 +439,7 @@ def _write_ends(r: k.Vector, states: Ints, rows: Ints, out: Ints) -> None:
 
 @jit
 def _write_margins(r: k.Vector, states: Ints, seats: Ints, out: Floats) -> None:
-    """Write by how much each of `seats` is ahead in its state."""
+    """Write the margin of each of `seats` in its state."""
     for i in range(len(states)):
         out[i] = k.margin_sum(r, states[i], seats[i])
 
@@ -456,7 +456,7 @@ def _best_by_worlds(
 ) -> None:
     """Write the action of the best mean double-dummy value over each information set's worlds.
 
-    Of equally good ones the lowest. `notes` are MAX_CARDS numbers each.
+    Of equal actions the lowest is taken. `notes` has MAX_CARDS numbers in each array.
     """
     values, sums = notes
     for i in range(len(actions)):
@@ -465,7 +465,7 @@ def _best_by_worlds(
         if legal & (legal - 1) == 0:
             actions[i] = lowest(legal)
             continue
-        if s[k.PHASE] != k.PLAY:  # of two players the shooter is as far ahead either way
+        if s[k.PHASE] != k.PLAY:  # of two players the shooter's margin is the same either way
             actions[i] = highest(legal)
             continue
         sums[:] = 0.0

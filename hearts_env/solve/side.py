@@ -1,6 +1,6 @@
-"""What one player may come to decide in a game tree, and the passes over it.
+"""One player's information sets and sequences in a game tree, and passes over them.
 
-Forward passes make plans, backward passes sum values: the arrays are in the order of the game.
+Arrays are in the order of the game: forward passes make plans, backward passes sum values.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from hearts_env.support.jit import jit
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What one player may come to decide; n information sets, m sequences.
+    """One player's part of a game tree: n information sets, m sequences.
 
     Attributes:
-        hands: The hands that can be dealt, as masks; empty sequence i is that of ``hands[i]``.
-        parent: The sequence that leads to each information set, ``(n,) int32``.
-        first: The first sequence of each information set, and behind them m, ``(n + 1,) int32``.
-        top: How many information sets belong to top histories (``walk.TOP``); they come first.
+        hands: The hands that can be dealt, as masks. Empty sequence i belongs to ``hands[i]``.
+        parent: The sequence before each information set, ``(n,) int32``.
+        first: The first sequence of each information set, and m at the end, ``(n + 1,) int32``.
+        top: The number of information sets in top histories (``walk.TOP``); they come first.
     """
 
     hands: Ints
@@ -33,25 +33,25 @@ class Side:
 
     @property
     def num_infosets(self) -> int:
-        """How many information sets there are."""
+        """The number of information sets."""
         return len(self.parent)
 
     @property
     def num_sequences(self) -> int:
-        """How many sequences there are, the empty ones with them."""
+        """The number of sequences, with the empty ones."""
         return int(self.first[-1])
 
     def uniform(self) -> Floats:
-        """The chances of a player who takes every legal action equally often, one a sequence."""
+        """Return the uniform policy, one probability per sequence."""
         chances = np.ones(self.num_sequences)
         _even(self.first, chances)
         return chances
 
     def check(self, chances: Any, name: str = "policy") -> Floats:
-        """Chances that make a policy: one a sequence, none negative, 1 in each information set.
+        """Return `chances` as a policy: one probability per sequence, sum 1 per information set.
 
         Raises:
-            HeartsError: they do not; it is said where.
+            HeartsError: it is not a policy; the message names the place.
         """
         array = np.ascontiguousarray(chances, np.float64)
         if array.shape != (self.num_sequences,):
@@ -74,13 +74,13 @@ class Side:
         return array
 
     def plan(self, chances: Floats) -> Floats:
-        """The plan of a policy: the product of its chances on the way to each sequence."""
+        """Return a policy's plan: the product of its probabilities up to each sequence."""
         plan = np.ones(self.num_sequences)
         follow(self.parent, self.first, chances, plan)
         return plan
 
     def chances(self, plan: Floats) -> Floats:
-        """The policy of a plan; uniform where the plan has probability 0."""
+        """Return the policy of a plan, uniform where the plan has probability 0."""
         chances = self.uniform()
         _chances_of(self.parent, self.first, plan, chances)
         return chances
@@ -89,7 +89,7 @@ class Side:
 # ---- passes --------------------------------------------------------------------------------------
 @jit
 def follow(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None:
-    """Make the plan of a policy, in place; the empty sequences have been set."""
+    """Make the plan of a policy, in place; the empty sequences are already set."""
     for i in range(len(parent)):
         reach = plan[parent[i]]
         for j in range(first[i], first[i + 1]):
@@ -98,7 +98,7 @@ def follow(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None
 
 @jit
 def _even(first: Ints32, chances: Floats) -> None:
-    """Write the chances of even play, in place."""
+    """Write a uniform policy, in place."""
     for i in range(len(first) - 1):
         for j in range(first[i], first[i + 1]):
             chances[j] = 1.0 / (first[i + 1] - first[i])
@@ -106,7 +106,7 @@ def _even(first: Ints32, chances: Floats) -> None:
 
 @jit
 def _chances_of(parent: Ints32, first: Ints32, plan: Floats, chances: Floats) -> None:
-    """Write the policy of a plan where its probability is above 0."""
+    """Write the policy of a plan where the plan's probability is above 0."""
     for i in range(len(parent)):
         total = 0.0
         for j in range(first[i], first[i + 1]):
@@ -118,7 +118,7 @@ def _chances_of(parent: Ints32, first: Ints32, plan: Floats, chances: Floats) ->
 
 @jit
 def backward_best(parent: Ints32, first: Ints32, values: Floats) -> None:
-    """Add to each sequence's value what best play earns after it, in place."""
+    """Add the earnings of best play after each sequence to its value, in place."""
     for i in range(len(parent) - 1, -1, -1):
         best = values[first[i]]
         for j in range(first[i] + 1, first[i + 1]):
@@ -128,7 +128,7 @@ def backward_best(parent: Ints32, first: Ints32, values: Floats) -> None:
 
 @jit
 def take_best(first: Ints32, values: Floats, chances: Floats) -> None:
-    """Set the chance of each information set's best sequence to 1, the first of several."""
+    """Set the probability of each information set's best sequence to 1; of equals the first."""
     for i in range(len(first) - 1):
         best = first[i]
         for j in range(first[i] + 1, first[i + 1]):
@@ -139,7 +139,7 @@ def take_best(first: Ints32, values: Floats, chances: Floats) -> None:
 
 @jit
 def backward_mean(parent: Ints32, first: Ints32, chances: Floats, values: Floats) -> None:
-    """Add to each sequence's value what a policy earns after it, in place."""
+    """Add a policy's earnings after each sequence to its value, in place."""
     for i in range(len(parent) - 1, -1, -1):
         total = 0.0
         for j in range(first[i], first[i + 1]):

@@ -1,25 +1,24 @@
 """A two-player game in sequence form: every information set, every choice, every outcome.
 
-Only deals in which seat 0 leads first are counted, all equally likely: the others are the same
-game with the seats exchanged, so that the whole game is worth nothing and this half of it is worth
-something to the first leader. What one player's plan of play is worth against another's is linear
-in both (von Stengel 1996: *Efficient computation of behavior strategies*):
+Only deals in which seat 0 leads first are counted, all equally likely. The others are the same game
+with the seats exchanged. So the whole game has the value 0, and this half has a value for the first
+leader. The value of one player's plan against the other's is linear in both (von Stengel 1996:
+*Efficient computation of behavior strategies*):
 
-- An *information set* is one view of the player to act, where more than one action is legal. A
-  forced action is no choice and has none.
-- A *sequence* is an information set of a player with one of its actions: all that this player has
-  chosen so far. The sequences of an information set follow one another, in order of action. Each
-  hand that can be dealt has an empty sequence, before the first choice: 0 to number of hands - 1.
-- A *plan* gives each sequence the product of the player's own chances on the way to it.
-- A *line* is a deal played to its end, with the last sequence of each player and the points by
-  which seat 0 is ahead.
+- An *information set* is a view of the player to act with more than one legal action. Forced
+  actions have none.
+- A *sequence* is an information set with one of its actions: all choices of its player so far. The
+  sequences of an information set follow one another in order of action. Each hand that can be dealt
+  has an empty sequence, before the first choice: 0 to number of hands - 1.
+- A *plan* gives each sequence the product of the player's own probabilities on the way to it.
+- A *line* is a deal played to its end, with each player's last sequence and seat 0's margin.
 
-All arrays are in the order of a walk through the public histories (``hearts_env.solve.walk``), so
-that what is earlier in the game is earlier in the array. A line takes nine bytes, an information
-set eight. What is seen in an information set is not kept: another walk shows it.
+All arrays are in the order of a walk through the public histories (``hearts_env.solve.walk``): the
+order of the game. A line takes nine bytes, an information set eight. The views of information sets
+are not kept; another walk yields them.
 
-With two cards each from a deck of four, hearts being trumps and the lowest club led first, there
-are three deals:
+With two cards each from a deck of four, hearts as trumps and the lowest club led first, there are
+three deals:
 
 >>> from hearts_env.cards import ALL_CARDS
 >>> others = tuple(card for card in ALL_CARDS if card not in ("QC", "AC", "QS", "AH"))
@@ -30,14 +29,14 @@ are three deals:
 >>> [tree.hand(mask) for mask in other.hands]
 [('AC', 'QS'), ('AC', 'AH'), ('QS', 'AH')]
 
-The other player has one choice, in its last hand, whose empty sequence is 2: to throw the queen on
-the club or to take it with the trump. These are its sequences 3 and 4:
+The other player has one choice, with its last hand, which has the empty sequence 2: throw the queen
+on the club, or take the club with the trump. These are its sequences 3 and 4:
 
 >>> view = tree.view(1, 0)
 >>> other.parent.tolist(), other.first.tolist(), [tree.rules.deck[a] for a in view.legal_actions()]
 ([2], [3, 5], ['QS', 'AH'])
 
-So there are four lines, of which two end with the leader's first sequence. The queen makes 13
+So there are four lines, two of which end with the leader's first sequence. The queen makes 13
 points to 1; the trump shoots the moon, as it does in the other two deals:
 
 >>> tree.ends.tolist(), tree.margins.tolist()
@@ -79,32 +78,32 @@ from hearts_env.support.progress import Progress, no_progress
 from hearts_env.views.view import PlayerView
 
 DEFAULT_MEMORY = 5.0
-"""Gigabytes (10^9 bytes) that a tree and its solver may take where nothing else is said."""
+"""The default limit of the memory of a tree and its solver, in gigabytes (10^9 bytes)."""
 _MOST_DEALS = 50_000_000
-"""Deals are listed one by one; more than that are not."""
+"""The most deals of a tree, because deals are listed one by one."""
 
 
 # ---- how large a tree is -------------------------------------------------------------------------
 def check_memory(max_memory: float) -> float:
-    """A number of gigabytes.
+    """Return a number of gigabytes.
 
     Raises:
-        HeartsError: if it is not a positive finite number.
+        HeartsError: it is not a positive finite number.
     """
     return check_positive("max_memory", max_memory, ", in gigabytes, like 5")
 
 
 @dataclass(frozen=True)
 class TreeSize:
-    """The size of the game tree of a deck, counted, with seat 0 leading.
+    """The size of a game tree, counted, with seat 0 leading.
 
     Attributes:
         rules: The rules.
         deals: Deals in which seat 0 leads first.
-        positions: Positions in all of them, first and last ones included.
-        lines: Deals played to their end, in every way.
-        infosets: Information sets with a choice, of each player.
-        sequences: Their actions.
+        positions: Positions in all of them, with the first and last ones.
+        lines: Deals played to their end in every way.
+        infosets: Information sets with a choice, for each player.
+        sequences: Their actions, for each player.
     """
 
     rules: Rules
@@ -116,18 +115,18 @@ class TreeSize:
 
     @property
     def tree_bytes(self) -> int:
-        """Bytes of the tree's arrays while it is built."""
+        """Bytes of the tree's arrays during the build."""
         # Both players' arrays have the larger length.
         return 9 * self.lines + 16 * max(self.infosets) + walk_bytes(self.rules)
 
     @property
     def solver_bytes(self) -> int:
-        """Bytes that solving it takes, beside the tree."""
+        """Bytes of a solver's arrays, without the tree."""
         return 32 * sum(self.sequences) + 16 * max(self.sequences)
 
     @functools.cached_property
     def gigabytes(self) -> float:
-        """Both together, in 10^9 bytes."""
+        """The total of both, in 10^9 bytes."""
         return (self.tree_bytes + self.solver_bytes) / 1e9
 
     def __str__(self) -> str:
@@ -139,7 +138,7 @@ class TreeSize:
 
 
 def format_gigabytes(gigabytes: float) -> str:
-    """Like ``0.15 GB``, ``11.4 GB`` or ``2.1e+08 GB``."""
+    """Return text such as ``0.15 GB``, ``11.4 GB`` or ``2.1e+08 GB``."""
     form = ".2g" if gigabytes < 10 else ".1f" if gigabytes < 1e3 else ".1e"
     return f"{gigabytes:{form}} GB"
 
@@ -148,7 +147,7 @@ def start_walk(rules: Rules | str, max_memory: float) -> Walk:
     """Return the walk through the tree of `rules`.
 
     Raises:
-        HeartsError: rules of other than two players, or with an exchange; or their deals alone
+        HeartsError: the rules are not for two players, or have an exchange; or their deals alone
             take more than `max_memory` gigabytes.
     """
     rules = Rules.make(rules)
@@ -163,12 +162,12 @@ def start_walk(rules: Rules | str, max_memory: float) -> Walk:
 def count_tree(
     walk: Walk, max_memory: float = math.inf, most_sequences: float = math.inf
 ) -> TreeSize:
-    """Count the tree of a walk; end as soon as a limit is passed.
+    """Count the tree of a walk; stop as soon as a limit is passed.
 
     Args:
         walk: the walk.
-        max_memory: gigabytes that the tree and its solver may take.
-        most_sequences: sequences that both players together may have.
+        max_memory: the most memory of the tree and its solver, in gigabytes.
+        most_sequences: the most sequences of both players together.
 
     Raises:
         HeartsError: a limit is passed.
@@ -189,7 +188,7 @@ def count_tree(
 
 
 def _size_of(rules: Rules, totals: Ints) -> TreeSize:
-    """Return the size that the totals of a walk tell."""
+    """Return the size from the totals of a walk."""
     deals, positions, lines = (int(totals[i]) for i in (DEALS, POSITIONS, LINES))
     both = (totals[:-DEEP] + totals[DEEP:]).tolist()
     infosets, sequences = ((both[i], both[i + 1]) for i in (INFOSETS, SEQUENCES))
@@ -197,7 +196,7 @@ def _size_of(rules: Rules, totals: Ints) -> TreeSize:
 
 
 def _too_large(rules: Rules, max_memory: float, reason: str) -> HeartsError:
-    """Return the error of a tree that does not fit."""
+    """Return the error for a tree that does not fit."""
     return HeartsError(
         f"max_memory: the game tree of {rules.name} does not fit into {max_memory:g} GB: "
         f"{reason}; allow more, or take fewer cards, as in mini"
@@ -206,18 +205,18 @@ def _too_large(rules: Rules, max_memory: float, reason: str) -> HeartsError:
 
 # ---- the tree ------------------------------------------------------------------------------------
 class Tree:
-    """The game tree of a rule set for two players, seat 0 leading first.
+    """The game tree of a rule set for two players, with seat 0 leading first.
 
     Attributes:
         rules: The rules.
         size: Its size, counted.
-        sides: What each player may come to decide.
+        sides: Each player's information sets and sequences.
         num_deals: Deals, all equally likely.
-        deals_of_hands: In how many of them each player has each of its hands.
+        deals_of_hands: The number of deals with each hand of each player.
         ends: Both players' last sequences of each line, ``(2, lines) int32``.
-        margins: The points by which seat 0 is ahead at its end, ``(lines,)``.
-        marks: Numbers of lines and of both players' information sets that the walk had come to,
-            again and again, and whether a branch began there, ``(marks, 4) int64``.
+        margins: Seat 0's margin at the end of each line, ``(lines,)``.
+        marks: Regular marks of the walk: its lines and both players' information sets so far, and
+            whether a branch begins, ``(marks, 4) int64``.
     """
 
     def __init__(
@@ -231,14 +230,14 @@ class Tree:
         """Count the tree, then build it.
 
         Args:
-            rules: for two players, without an exchange.
-            max_memory: gigabytes that it may take, a solver for it included. Counting ends as soon
-                as it would take more.
-            progress: called now and then with the lines written and their number.
-            most_sequences: sequences that both players together may have.
+            rules: rules for two players, without an exchange.
+            max_memory: the most memory in gigabytes, with a solver. Counting stops as soon as the
+                tree would take more.
+            progress: called from time to time with the lines written and their total.
+            most_sequences: the most sequences of both players together.
 
         Raises:
-            HeartsError: it would take more, or has more sequences.
+            HeartsError: a limit is passed.
         """
         self._walk = walk = start_walk(rules, max_memory)
         self.rules, self.size = walk.rules, count_tree(walk, max_memory, most_sequences)
@@ -257,9 +256,9 @@ class Tree:
         ]
         self.sides = (sides[0], sides[1])
 
-    # -- what is seen -----------------------------------------------------------------------------
+    # -- views ------------------------------------------------------------------------------------
     def view(self, player: int, infoset: int) -> PlayerView:
-        """What `player` sees in one of its information sets; for many, take `blocks`."""
+        """Return the view of `player` in an information set; for many, use `blocks`."""
         return next(
             views[infoset - begin]
             for begin, views in self.blocks(player)
@@ -267,16 +266,16 @@ class Tree:
         )
 
     def blocks(self, player: int, size: int = 4096) -> Iterator[tuple[int, BatchView]]:
-        """All information sets of `player` as views, at most `size` at once, with the first."""
+        """Yield `player`'s information sets as views, at most `size` at once, with the first."""
         begin = 0
         for vectors in self._walk.views(player, size):
             yield begin, BatchView(self.rules, vectors, np.full(len(vectors), player, np.int64))
             begin += len(vectors)
 
     def find(self, views: BatchView) -> tuple[Ints, Ints]:
-        """Whose role each view is, 0 the first leader's, and the number of its information set.
+        """Return each view's role, 0 for the first leader, and the number of its information set.
 
-        The seats of a view may be exchanged. The number is -1 where nothing is to be chosen.
+        The seats of a view may be exchanged. The number is -1 where there is no choice.
 
         Raises:
             HeartsError: the views are of other rules, or cannot have arisen.
@@ -304,7 +303,7 @@ class Tree:
         return roles, found
 
     def chances_in(self, views: BatchView, chances: tuple[Floats, Floats]) -> Floats:
-        """What a profile of chances does in many views, ``(len(views), num_actions)``.
+        """Return a profile's action probabilities in many views, ``(len(views), num_actions)``.
 
         Raises:
             HeartsError: the views are of other rules, or cannot have arisen.
@@ -324,7 +323,7 @@ class Tree:
 
     @functools.cached_property
     def _index(self) -> list[tuple[Numbers, Ints32]]:
-        """The keys of each player's information sets, ascending, and which they are."""
+        """Each player's information sets, sorted by key: the keys and the numbers."""
         made = []
         for player, side in enumerate(self.sides):
             keys = np.empty(side.num_infosets, np.uint64)
@@ -333,38 +332,39 @@ class Tree:
                 _write_keys(self.rules.vector, views.vectors, views.players, out)
             order = np.argsort(keys, kind="stable").astype(np.int32)
             keys = keys[order]
-            # 64 well mixed bits: in a tree that fits into memory no two are likely to be equal.
+            # With 64 well mixed bits, keys of a tree that fits into memory hardly ever collide.
             if len(keys) > 1 and (keys[1:] == keys[:-1]).any():
                 raise HeartsError("internal error: information sets collide; please report")
             made.append((keys, order))
         return made
 
     def hand(self, mask: int) -> tuple[str, ...]:
-        """The cards of a mask."""
+        """Return the cards of a mask."""
         return tuple(card for i, card in enumerate(self.rules.deck) if int(mask) >> i & 1)
 
-    # -- what it is worth -------------------------------------------------------------------------
+    # -- values -----------------------------------------------------------------------------------
     def value(self, chances0: Floats, chances1: Floats) -> float:
-        """The mean margin of the first leader, in points a deal, where these policies play."""
+        """Return the mean margin of the first leader between these policies, in points per deal."""
         plan0, plan1 = self.sides[0].plan(chances0), self.sides[1].plan(chances1)
         return float(sum_lines(self.ends, self.margins, plan0, plan1)) / self.num_deals
 
     def gradient(self, player: int, plan: Floats) -> Floats:
-        """What each sequence of `player` earns at once, given the other player's plan.
+        """Return the immediate earnings of each sequence of `player` against the opponent's plan.
 
-        In points a deal, for lines that end with it, weighted by chance and by the other's plan.
+        They are points per deal from the lines that end with the sequence, weighted by chance and
+        by the opponent's plan.
         """
         return self._sums(player, plan, self.margins, (1 - 2 * player) / self.num_deals)
 
     def reach(self, player: int, plan: Floats) -> Floats:
-        """How likely the lines that end with each sequence of `player` are, given the other's plan.
+        """Return the probability of the lines that end with each sequence of `player`.
 
-        By chance and by the other's plan alone: as if the player itself had gone that way.
+        It counts chance and the opponent's plan alone, as if the player itself had played that way.
         """
         return self._sums(player, plan, np.ones_like(self.margins), 1.0 / self.num_deals)
 
     def _sums(self, player: int, plan: Floats, weights: Array, scale: float) -> Floats:
-        """The sum of weight times plan, times `scale`, over the lines of each sequence."""
+        """Return the sum of weight times plan, times `scale`, over the lines of each sequence."""
         out = np.zeros(self.sides[player].num_sequences)
         add_lines(self.ends[player], self.ends[1 - player], weights, plan, scale, out)
         return out
@@ -376,7 +376,7 @@ class Tree:
 # ---- compiled ------------------------------------------------------------------------------------
 @jit
 def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> None:
-    """Write a number for each view by all that its player sees, seats by role."""
+    """Write a key for each view from all that its player sees, with seats by role."""
     for i in range(len(vectors)):
         v = vectors[i]
         player = players[i]
@@ -404,7 +404,7 @@ def add_lines(
 
 @jit
 def sum_lines(ends: Ints32, margins: Array, plan0: Floats, plan1: Floats) -> float:
-    """The sum of margins over lines, each times both players' plans."""
+    """Return the sum of margins over lines, each times both players' plans."""
     total = 0.0
     for i in range(len(margins)):
         total += margins[i] * plan0[ends[0, i]] * plan1[ends[1, i]]

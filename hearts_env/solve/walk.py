@@ -1,9 +1,9 @@
-"""A walk through all public histories of a game of two, depth first.
+"""A depth-first walk through all public histories of a game of two.
 
-With each history come all the deals that agree with it, side by side, so that the kernel is asked
-once for each hand and history. Information sets and sequences are numbered in the order of the
-walk, which is that of the game; those of the first ``TOP`` cards come first, so that what follows
-after one of their histories is a stretch of every array, and threads can take such stretches.
+Each history comes with all deals that agree with it, side by side, so the kernel is asked once for
+each hand and history. Information sets and sequences are numbered in the order of the walk, which
+is the order of the game. Those of the first ``TOP`` cards come first. The rest of a history of that
+length is then one stretch of every array, and threads can take such stretches.
 """
 
 from __future__ import annotations
@@ -24,54 +24,54 @@ from hearts_env.support.progress import Progress, no_progress
 from hearts_env.views.deals import num_deals as num_all_deals
 
 TOP = 3
-"""Cards played up to which histories are *top* ones; below each of longer ones is a *branch*."""
+"""Histories of fewer cards are *top* ones. Each history of this many cards begins a *branch*."""
 BLOCK = 1 << 15
-"""Lines after which a walk marks where it is: what is to be done with them fits into a cache."""
+"""Lines between two marks of a walk, few enough that their data fits into a cache."""
 
 _PART = 1 << 18
-"""Lines after which a walk reports how far it is."""
+"""Lines between two reports of a walk's progress."""
 
-# ---- what a walk counts: places in `totals` ------------------------------------------------------
+# ---- the counts of a walk: places in `totals` ----------------------------------------------------
 DEALS, POSITIONS, LINES, HISTORIES, BRANCHES, MARKS = range(6)
 INFOSETS = 6  # of each player, in top histories
 SEQUENCES = 8  # of each player, in top histories
-DEEP = 4  # so many places on: those below
+DEEP = 4  # this many places on: the same below top histories
 NUM_TOTALS = 14
 
-# ---- how far a walk is: places in `course` -------------------------------------------------------
+# ---- the progress of a walk: places in `course` --------------------------------------------------
 DEPTH, IS_NEW, STOP, SHOWN, LEVEL, NUM_COURSE = range(6)
-"""The cards played; whether this history has not been entered; lines at which to pause; views
-written; which information sets are shown: 0 those of top histories, 1 the others, 2 all."""
+"""The cards played; whether this history is new; lines at which to pause; views written; which
+information sets to show: 0 in top histories, 1 below, 2 all."""
 
 
 class Hands(NamedTuple):
-    """The hands that either player can be dealt."""
+    """The hands that can be dealt to each player."""
 
     masks: Ints
-    """``(2, most)``, as bit masks."""
+    """``(2, most)``: bit masks."""
     number: Ints
-    """``(2,)``, how many there are."""
+    """``(2,)``: the number of hands."""
 
 
 class Frames(NamedTuple):
-    """The histories on the way to the present one; row d is that of d actions."""
+    """The histories from the root to the current one; row d has d actions."""
 
     states: Ints
-    """``(depth + 1, rules.state_size)``: the position, in one of its deals; the last row is for
-    notes."""
+    """``(depth + 1, rules.state_size)``: the position, in one of its deals; the last row is scratch
+    memory."""
     heads: Ints
-    """``(depth, 2)``: how many deals agree with the history (`COUNT`), and the actions, as a mask,
-    that have not been followed (`OPEN`)."""
+    """``(depth, 2)``: the number of deals that agree with the history (`COUNT`), and a mask of the
+    actions not yet followed (`OPEN`)."""
     deals: Ints32
     """``(depth, deals, 5)``: for each deal the numbers of both hands (`HAND`), both players' last
-    sequences (`LAST`), and the first sequence of the information set of the player to act, -1
-    where nothing is chosen (`FIRST`)."""
+    sequences (`LAST`), and the first sequence of the acting player's information set, -1 if there
+    is no choice (`FIRST`)."""
     actions: Ints
-    """``(depth, deals, 2)``: for each deal what may be done, as a mask (`LEGAL`), and what of it
-    has not been followed (`REST`)."""
+    """``(depth, deals, 2)``: for each deal a mask of the legal actions (`LEGAL`), and of those not
+    yet followed (`REST`)."""
     slots: Ints
-    """``(2, most, 3)``: for each hand of either player what has been found for it (`LEGAL`,
-    `SLOT_FIRST`), and at which history (`STAMP`)."""
+    """``(2, most, 3)``: for each hand of either player its legal actions and first sequence
+    (`LEGAL`, `SLOT_FIRST`), and the history at which they were found (`STAMP`)."""
 
 
 COUNT, OPEN = range(2)
@@ -81,38 +81,40 @@ STAMP, SLOT_FIRST = 1, 2
 
 
 class Records(NamedTuple):
-    """What a walk writes, n information sets for the player who has more; all empty to count."""
+    """The output of a walk, all empty if it only counts.
+
+    n is the larger number of information sets of the two players.
+    """
 
     ends: Ints32
     """``(2, lines)``: both players' last sequences of each line."""
     margins: Array
-    """``(lines,)``: the points by which seat 0 is ahead at its end."""
+    """``(lines,)``: seat 0's margin at the end of each line."""
     marks: Ints
-    """``(marks, 4)``: lines and both players' information sets up to here; whether a branch begins.
-    """
+    """``(marks, 4)``: lines and both players' information sets so far; whether a branch begins."""
     parent: Ints32
-    """``(2, n)``; from here on as in `Side`."""
+    """``(2, n)``: this and the next as in `Side`."""
     first: Ints32
     """``(2, n + 1)``."""
 
 
 class Shown(NamedTuple):
-    """Where a walk writes the views of a player."""
+    """The output for one player's views."""
 
     player: int
-    """Whose; -1: nobody's."""
+    """The player, or -1 for none."""
     vectors: Ints
-    """``(views, rules.state_size)``; the walk pauses when there is no room for a history's."""
+    """``(views, rules.state_size)``; the walk pauses if there is no room for a history's views."""
 
 
 def num_deals(rules: Rules) -> int:
-    """In how many deals seat 0 leads first."""
+    """Return the number of deals in which seat 0 leads first."""
     both = num_all_deals(rules)
     return both if rules.first_lead == "eldest_hand" else both // 2
 
 
 def walk_bytes(rules: Rules) -> int:
-    """Return the memory of a walk: at each depth it notes every deal."""
+    """Return the memory of a walk in bytes: it keeps every deal at each depth."""
     return (72 * rules.hand_size + 100) * num_deals(rules)
 
 
@@ -121,17 +123,17 @@ def _unwatched(_totals: Ints) -> None:
 
 
 class Walk:
-    """All public histories, depth first; with each the deals that agree with it.
+    """All public histories, depth first, each with the deals that agree with it.
 
     Attributes:
         rules: The rules.
-        deals: The deals, as masks of both hands, ``(deals, 2) int64``.
-        hands: For each player the different hands among them, ascending.
-        ids: For each player the number of its hand in every deal, ``(deals,) int32``.
+        deals: The deals as masks of both hands, ``(deals, 2) int64``.
+        hands: The different hands of each player, ascending.
+        ids: The number of each player's hand in every deal, ``(deals,) int32``.
     """
 
     def __init__(self, rules: Rules) -> None:
-        """A walk from the first lead of all deals."""
+        """Prepare a walk from the first lead of all deals."""
         self.rules = rules
         self.deals = _all_deals(rules)
         self.root = np.empty(rules.state_size, np.int64)
@@ -145,11 +147,11 @@ class Walk:
 
     @functools.cached_property
     def totals(self) -> Ints:
-        """How much there is: a number for each of the places from `DEALS` on."""
+        """The counts of the walk, by the places from `DEALS` on."""
         return self.count()
 
     def count(self, watch: Callable[[Ints], object] = _unwatched) -> Ints:
-        """Return how much there is, and keep it as `totals`.
+        """Return the counts of the walk, and keep them as `totals`.
 
         Every `_PART` lines `watch` is called with the totals so far; it may raise to end the count.
         """
@@ -159,7 +161,7 @@ class Walk:
         return totals
 
     def write(self, progress: Progress = no_progress) -> Records:
-        """Return what there is; `progress` is called with the lines done and their number."""
+        """Return the records; `progress` is called with the lines done and their number."""
         counted, totals = self.totals, self._start_totals()
         for place in (INFOSETS, INFOSETS + 1, SEQUENCES, SEQUENCES + 1):
             totals[place + DEEP] = counted[place]  # numbered after those of top histories
@@ -175,7 +177,7 @@ class Walk:
         return records._replace(marks=records.marks[: totals[MARKS] + 1])
 
     def views(self, player: int, most: int) -> Iterator[Ints]:
-        """What `player` sees in its information sets, in their order, at most `most` at a time.
+        """Yield the views of `player` in its information sets, in order, at most `most` at a time.
 
         Each array is ``(views, rules.state_size)``.
         """
@@ -208,7 +210,7 @@ class Walk:
         )
 
     def _begin(self) -> tuple[Frames, Hands, Ints]:
-        """The memory of a walk that stands at its root."""
+        """Return the memory of a walk at its root."""
         number, depth = len(self.deals), 2 * self.rules.hand_size + 2
         most = max(map(len, self.hands))
         hands = Hands(np.zeros((2, most), np.int64), np.array([len(h) for h in self.hands]))
@@ -243,7 +245,7 @@ class Walk:
 
 # ---- compiled: deals -----------------------------------------------------------------------------
 def _all_deals(rules: Rules) -> Ints:
-    """The hands of all deals in which seat 0 leads first, ``(deals, 2) int64``."""
+    """Return the hands of all deals in which seat 0 leads first, ``(deals, 2) int64``."""
     deck, size = len(rules.deck), rules.hand_size
     masks = np.array(
         [sum(1 << c for c in cards) for cards in itertools.combinations(range(deck), size)],
@@ -270,13 +272,13 @@ def start_deal(r: k.Vector, s: k.Vector, hand0: int, hand1: int, dealer: int) ->
 
 @jit
 def _write_deals(r: k.Vector, masks: Ints, s: k.Vector, deals: Ints) -> int:
-    """Write the hands of all deals in which seat 0 leads first into `deals`; how many there are."""
+    """Write the hands of all deals in which seat 0 leads first; return their number."""
     count = 0
     for i in range(len(masks)):
         for j in range(len(masks)):
             if masks[i] & masks[j]:
                 continue
-            # The rule is the kernel's; only what it reads is made.
+            # The kernel decides who leads; set only the fields that it reads.
             s[k.HANDS] = masks[i]
             s[k.HANDS + k.SEAT] = masks[j]
             s[k.DEALER] = 1
@@ -292,7 +294,7 @@ def _write_deals(r: k.Vector, masks: Ints, s: k.Vector, deals: Ints) -> int:
 # ---- compiled: the walk --------------------------------------------------------------------------
 @jit
 def _after(r: k.Vector, s: k.Vector, hand0: int, hand1: int, action: int, out: k.Vector) -> None:
-    """Write into `out` the position after `action` in `s` with these hands dealt."""
+    """Write into `out` the position after `action` in `s` with these dealt hands."""
     k.copy_state(s, out)
     out[k.HANDS] = hand0 & ~s[k.PLAYED]
     out[k.HANDS + k.SEAT] = hand1 & ~s[k.PLAYED + k.SEAT]
@@ -302,9 +304,9 @@ def _after(r: k.Vector, s: k.Vector, hand0: int, hand1: int, action: int, out: k
 
 @jit
 def _shown(s: k.Vector) -> int:
-    """What may be seen of a position beside its history.
+    """Return the public information of a position beside its history.
 
-    An awarded kitty, and whether a queen that may be played any time broke hearts.
+    It has an awarded kitty, and whether a queen playable at any time broke hearts.
     """
     kitty = s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else 0
     return kitty << 1 | s[k.BROKEN]
@@ -312,7 +314,7 @@ def _shown(s: k.Vector) -> int:
 
 @inlined
 def _end_lines(r: k.Vector, frames: Frames, records: Records, totals: Ints, depth: int) -> None:
-    """Count the lines that end with a history, and write them."""
+    """Count the lines that end with a history, and write them if there is room."""
     margin = k.margin_sum(r, frames.states[depth], 0)
     for i in range(frames.heads[depth, COUNT]):
         if len(records.margins):
@@ -325,7 +327,7 @@ def _end_lines(r: k.Vector, frames: Frames, records: Records, totals: Ints, dept
 
 @inlined
 def _mark(records: Records, totals: Ints, begins: int) -> None:
-    """Write where the walk is if a branch begins, or a block of lines has been written."""
+    """Write a mark if a branch begins, or after a block of lines."""
     at = totals[MARKS]
     if begins or totals[LINES] >= records.marks[at - 1, 0] + BLOCK:
         records.marks[at, 0] = totals[LINES]
@@ -345,7 +347,7 @@ def _enter(
     totals: Ints,
     course: Ints,
 ) -> None:
-    """Number the information sets of a history, and note for each deal what may be done."""
+    """Number the information sets of a history, and note each deal's legal actions."""
     depth = course[DEPTH]
     s = frames.states[depth]
     p = s[k.PLAYER]
@@ -383,10 +385,10 @@ def _enter(
 
 @inlined
 def _follow(r: k.Vector, hands: Hands, frames: Frames, depth: int) -> bool:
-    """Make the next history after this one, of the lowest action not yet followed.
+    """Make the next history by the lowest action not yet followed.
 
     Returns:
-        Whether there is one; if not, that action is done.
+        True if there is one; False if no deal is left for that action.
     """
     s = frames.states[depth]
     deals = frames.deals[depth]
@@ -403,7 +405,7 @@ def _follow(r: k.Vector, hands: Hands, frames: Frames, depth: int) -> bool:
         return False
     after = frames.states[depth + 1]
     _after(r, s, hands.masks[0, deals[i, HAND]], hands.masks[1, deals[i, HAND + 1]], action, after)
-    # Deals part where more is seen than the action.
+    # Deals separate if more than the action is seen.
     parts = (r[k.R_QUEEN_ANY_TIME] and r[k.R_QUEEN] & bit) or (
         s[k.KITTY_TAKER] < 0 and after[k.KITTY_TAKER] >= 0
     )
@@ -443,9 +445,9 @@ def _walk(
     totals: Ints,
     course: Ints,
 ) -> bool:
-    """Walk on through the public histories until it is over, or time for a pause.
+    """Walk on through the public histories to the end or the next pause.
 
-    Counts into `totals` and writes where there is room. Returns whether it is over.
+    Count into `totals`, and write if there is room. Return whether the walk is over.
     """
     depth = course[DEPTH]
     while depth >= 0:

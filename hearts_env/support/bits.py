@@ -1,7 +1,7 @@
-"""Below NumPy: bit scans, bits as bytes, memory on the stack, and what threads share.
+"""Tools below NumPy: bit scans, bits as bytes, stack memory, and atomic access for threads.
 
-``load``, ``store``, ``swap`` and ``add`` are atomic and order what is read and written around them.
-They, ``pause``, ``call`` and the views of memory at an address are for compiled code alone.
+``load``, ``store``, ``swap`` and ``add`` are atomic and order the reads and writes around them.
+They, ``pause``, ``call`` and the arrays at an address are for compiled code only.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from numpy.typing import NDArray
 
 
 def intrinsic(codegen: Any) -> Any:
-    """Numba's, of whose functions type checkers see one argument too many."""
+    """Apply numba's decorator, hiding an extra argument from type checkers."""
     return _numba_intrinsic(codegen)
 
 
 def popcount(mask: int) -> int:
-    """How many bits are set."""
+    """Return the number of set bits."""
     return int(mask).bit_count()
 
 
 def lowest(mask: int) -> int:
-    """The place of the lowest set bit; 64 for the empty set."""
+    """Return the place of the lowest set bit; 64 for the empty set."""
     mask = int(mask)
     return (mask & -mask).bit_length() - 1 if mask else 64
 
 
 def highest(mask: int) -> int:
-    """The place of the highest set bit; -1 for the empty set."""
+    """Return the place of the highest set bit; -1 for the empty set."""
     return int(mask).bit_length() - 1
 
 
 def put_word(out: NDArray[np.int8], at: int, word: np.uint64) -> None:
-    """Write the 64 bits of `word` over ``out[at : at + 64]``, a zero or one each, in place."""
+    """Write the 64 bits of `word` over ``out[at : at + 64]``, one 0 or 1 each, in place."""
     for j in range(64):
         out[at + j] = word >> np.uint64(j) & np.uint64(1)
 
 
 STACK_WORDS = 64
-"""As many words as ``stack_words`` gives."""
+"""The number of words of ``stack_words``."""
 
 
 @intrinsic
@@ -102,11 +102,11 @@ def _store_word(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
 
 
 def _spread(builder: Any, word: Any) -> Any:
-    """The 64 bits of `word` as bytes, a vector."""
+    """Return the 64 bits of `word` as a vector of bytes."""
     if _HAS_BIT_MASKS:
         bits = builder.bitcast(word, ir.VectorType(ir.IntType(1), 64))
         return builder.zext(bits, ir.VectorType(ir.IntType(8), 64))
-    # Each byte of the word eight times, of which every copy keeps a bit of its own.
+    # Copy each byte of the word eight times, and keep a different bit of each copy.
     eight = builder.bitcast(word, ir.VectorType(ir.IntType(8), 8))
     index = ir.Constant(ir.VectorType(ir.IntType(32), 64), [j // 8 for j in range(64)])
     copies = builder.shuffle_vector(eight, eight, index)
@@ -115,11 +115,11 @@ def _spread(builder: Any, word: Any) -> Any:
 
 
 _HAS_BIT_MASKS = binding.get_host_cpu_features().get("avx512bw", False)
-"""Whether bits become bytes by one instruction; elsewhere that way takes many."""
+"""If True, one instruction turns bits into bytes; elsewhere that way takes many."""
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """A pointer to element ``args[1]`` of the array ``args[0]``."""
+    """Return a pointer to element ``args[1]`` of the array ``args[0]``."""
     array = context.make_array(signature.args[0])(context, builder, args[0])
     return builder.gep(array.data, [args[1]])
 
@@ -151,7 +151,7 @@ def _put_one_by_one(out, at, word):  # type: ignore[no-untyped-def]
 
 @overload(put_word)
 def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    if out.layout != "C" or out.dtype.bitwidth != 8:  # a user's array, of another kind
+    if out.layout != "C" or out.dtype.bitwidth != 8:  # a user's array of another kind
         return _put_one_by_one
     return lambda out, at, word: _store_word(out, at, word)
 
@@ -162,13 +162,13 @@ def _new_words() -> NDArray[np.uint64]:
 
 _config: Any = numba.config  # its fields are made at run time
 stack_words: Any = _new_words if _config.DISABLE_JIT else _words_on_stack
-"""Memory of `STACK_WORDS` words for the caller, and for what it calls, until it returns."""
+"""Memory of `STACK_WORDS` words for the caller and the functions it calls, until it returns."""
 
 
-# ---- what threads share: int64 arrays ------------------------------------------------------------
+# ---- shared int64 arrays -------------------------------------------------------------------------
 @intrinsic
 def load(typing_context: Any, array: Any, at: Any) -> Any:
-    """``array[at]``, as the thread that stored it last left all that it had written before."""
+    """Return ``array[at]``; all writes before the store of that value are then visible."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_place(context, builder, signature, args), "acquire", 8)
@@ -178,7 +178,7 @@ def load(typing_context: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def store(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
-    """``array[at] = value``, after all that this thread has written."""
+    """Set ``array[at] = value`` after all earlier writes of this thread."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store_atomic(args[2], _place(context, builder, signature, args), "seq_cst", 8)
@@ -189,7 +189,7 @@ def store(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
 
 @intrinsic
 def swap(typing_context: Any, array: Any, at: Any, old: Any, new: Any) -> Any:
-    """``array[at] = new`` if it is `old`; returns whether it was."""
+    """Set ``array[at] = new`` if it is `old`; return whether it was."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(context, builder, signature, args)
@@ -202,7 +202,7 @@ def swap(typing_context: Any, array: Any, at: Any, old: Any, new: Any) -> Any:
 
 @intrinsic
 def add(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
-    """``array[at] += value``."""
+    """Add `value` to ``array[at]``."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(context, builder, signature, args)
@@ -214,7 +214,7 @@ def add(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
 
 @intrinsic
 def pause(typing_context: Any) -> Any:
-    """Tell the processor, if it is an x86, that this thread only waits."""
+    """Tell an x86 processor that this thread only waits."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if platform.machine().lower() in ("x86_64", "amd64", "i386", "x86"):
@@ -228,7 +228,7 @@ def pause(typing_context: Any) -> Any:
 # ---- functions and arrays by their addresses -----------------------------------------------------
 @intrinsic
 def call(typing_context: Any, function: Any, arguments: Any, first: Any, last: Any) -> Any:
-    """Call the ``jit.shared`` function of this address with the address of its `arguments`."""
+    """Call the ``jit.shared`` function at this address with the address of its `arguments`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
@@ -258,7 +258,7 @@ def _array_at(dtype: Any, *, readonly: bool = False) -> Any:
 
 
 int64_at = _array_at(types.int64)
-"""The array of this shape at this address; and so those below."""
+"""The array of this shape at this address; likewise for the names below."""
 constants_at = _array_at(types.int64, readonly=True)
 int8_at = _array_at(types.int8)
 uint8_at = _array_at(types.uint8)

@@ -1,4 +1,4 @@
-"""Rows without repetitions: what looks alike is computed once."""
+"""Distinct rows of an array, so that equal rows are computed once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hearts_env.support.jit import jit
 
 
 def distinct(rows: Array) -> tuple[Ints, Ints]:
-    """The first of each kind of equal rows, ascending; and for each row the place of its kind.
+    """Return the first of each group of equal rows, ascending, and the group of each row.
 
     Args:
         rows: ``(n, ...)``, compared byte by byte.
@@ -31,7 +31,7 @@ def distinct(rows: Array) -> tuple[Ints, Ints]:
 
 @functools.cache
 def _factors(size: int) -> Ints:
-    """What the bytes of a row are multiplied with, to tell rows apart."""
+    """Return the factors of a row's bytes in its hash."""
     return np.random.default_rng(0).integers(1 << 32, size=size)
 
 
@@ -39,9 +39,9 @@ def _factors(size: int) -> Ints:
 def _find_distinct(
     rows: NDArray[np.uint8], factors: Ints, table: Ints, firsts: Ints, of: Ints
 ) -> int:
-    """Write what ``distinct`` returns; how many kinds there are.
+    """Write the results of ``distinct``; return the number of groups.
 
-    `table` is empty, -1 everywhere, and more than twice as long as `rows`, a power of two.
+    `table` is -1 everywhere; its length is a power of two and more than twice that of `rows`.
     """
     count = 0
     for row in range(len(rows)):

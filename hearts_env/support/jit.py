@@ -1,15 +1,14 @@
-"""Compilation: the one decorator under which the package's compiled functions are made.
+"""Compilation: the decorators of the package's compiled functions.
 
 Numba refreshes a cached function when the file that defines it changes, but not when a function
-that it calls in another file does. So the cache lies in a folder named by a digest of all sources
-of this package and of the package of the function that compile anything: edited code is never run
-stale, other edits throw nothing away, and nothing of a user's own numba cache is touched. A
-constant that compiled code reads must therefore be assigned in a file that compiles; a test holds
-to it.
+that it calls in another file does. So the cache folder is named by a digest of all compiling
+sources, of this package and of the function's. Edited code never runs stale, other edits keep the
+cache, and a user's own numba cache stays untouched. A constant that compiled code reads must
+therefore be assigned in a file that compiles; a test checks that.
 
-The cache never stops a program. A file that is damaged or that another user owns is a miss: the
-function is compiled again and the file is written again. If nothing can be written (a full disk, a
-read-only install without a home), one warning says so and functions are compiled at each start.
+The cache never stops a program. A file that is damaged or belongs to another user is a miss: the
+function is compiled and the file written again. If nothing can be written (a full disk, a read-only
+install without a home), one warning says so and functions are compiled at each start.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HERE = Path(__file__).resolve().parents[1]
 _TAKE_PART = ("support/bits.py", "support/jit.py", "cards.py")
-"""Files that compile nothing themselves, but give compiled functions parts or constants."""
+"""Files without compiled functions that give parts or constants to compiled functions."""
 
 
 @functools.cache
 def _digest(package: Path) -> str:
-    """A digest of numba's version and all that compiles in this package and `package` (or file)."""
+    """Return a digest of numba's version and all compiling sources of these packages."""
     digest = hashlib.sha256(numba.__version__.encode())
     for root in sorted({_HERE, package}):
         for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
@@ -59,12 +58,12 @@ def _digest(package: Path) -> str:
 
 
 def compiles(path: Path, source: bytes) -> bool:
-    """Whether a file takes part in compiled code: by functions, or by constants that they read."""
+    """Return whether a file takes part in compiled code, by functions or by constants."""
     return b"support.jit import" in source or path in [_HERE / name for name in _TAKE_PART]
 
 
 def _roots(package: Path) -> list[Path]:
-    """Where a cache may lie, best first."""
+    """Return the possible places of the cache, best first."""
     roots = [Path(d)] if (d := os.environ.get("NUMBA_CACHE_DIR")) else []
     if package.is_dir():
         roots.append(package / "__pycache__")
@@ -75,7 +74,7 @@ def _roots(package: Path) -> list[Path]:
 
 @functools.cache
 def cache_folder(package: Path) -> Path | None:
-    """The folder of the compiled functions of `package`, or None where none can be written."""
+    """Return the folder of the compiled functions of `package`, or None if none can be written."""
     name = f"compiled-{_digest(package)}"
     for root in _roots(package):
         folder = root / name
@@ -94,7 +93,7 @@ def cache_folder(package: Path) -> Path | None:
 
 
 def _folder_of(function: Callable[..., Any]) -> Path | None:
-    """The folder of a function's compiled code."""
+    """Return the folder of a function's compiled code."""
     top, in_package, _ = function.__module__.partition(".")
     source = Path(sys.modules[top].__file__ or __file__).resolve()
     return cache_folder(source.parent if in_package else source)
@@ -103,9 +102,8 @@ def _folder_of(function: Callable[..., Any]) -> Path | None:
 class _CacheFile(IndexDataCacheFile):
     """Save each function's code with its digest and its key, and load nothing else.
 
-    A few damaged bytes of machine code would otherwise load, and then crash or compute something
-    else. An index that was lost and begun again may name a file that holds the code for other
-    types.
+    Damaged machine code could otherwise load, and then crash or compute wrong results. An index
+    that was lost and begun again may name a file with the code for other types.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -145,7 +143,7 @@ class _CacheImpl(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of a function, from which no error of a file escapes.
+    """Numba's cache of a function, without errors from files.
 
     Numba has no option for this: a damaged file raises at every start, a full disk at every save.
     """
@@ -160,7 +158,7 @@ class _Cache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # depends on where the file is damaged
+        except Exception:  # the type depends on the damage
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -180,7 +178,7 @@ class _NoCache(NullCache):
 
 
 unsaved: list[str] = []
-"""Why compiled code could not be saved in this process; empty if all of it was saved."""
+"""Reasons why compiled code was not saved in this process; empty if all of it was."""
 _has_warned = False
 
 
@@ -199,14 +197,16 @@ def _warn_if_unsaved() -> None:
 
 
 class _Announcer(event.Listener):
-    """Says, where somebody looks on, what a first start waits for, and how long each part took."""
+    """Show on a terminal what a first start compiles, and how long each part takes."""
 
     def __init__(self) -> None:
-        self._started: list[float] = []  # of ours: a function, one that it calls, and so on
+        self._started: list[
+            float
+        ] = []  # our nested compilations: a function, one that it calls, ...
 
     @property
     def is_open(self) -> bool:
-        """Whether a function is being compiled, whose line has no end yet."""
+        """True while a function is compiling and its line has no end yet."""
         return bool(self._started)
 
     def on_start(self, event: event.Event) -> None:
@@ -240,67 +240,67 @@ def _show(text: str) -> None:
 
 
 _packages: dict[str, bool] = {}
-"""Whose functions are compiled here, and whether that has been announced."""
+"""Packages with compiled functions, and whether their compilation has been announced."""
 
 _announcer = _Announcer()
 event.register("numba:compile", _announcer)
 
 
 def jit(function: F) -> F:
-    """`function`, compiled on first use without the GIL, and cached where a folder can be written.
+    """Compile `function` on first use, without the GIL, and cache it if a folder can be written.
 
-    Nothing so compiled raises: errors are return values.
+    Compiled code never raises: errors are return values.
     """
     return _compiled(function)
 
 
 def inlined(function: F) -> F:
-    """The same, compiled into its callers: for what is done at every card, where a call costs."""
+    """Compile as ``jit`` does, into the callers: for work at every card, where a call costs."""
     return _compiled(function, forceinline=True)
 
 
 def inner(function: F) -> F:
-    """As ``inlined``, for what only compiled code calls: a first use compiles no entry from Python.
+    """Compile as ``inlined`` does, for compiled callers only: no entry from Python is compiled.
 
-    Called from Python all the same, it runs as it is written.
+    A call from Python runs the function uncompiled.
     """
     compiled = _compiled(function, forceinline=True, no_cpython_wrapper=True)
     if isinstance(compiled, CPUDispatcher):
-        cast(Any, compiled).__class__ = _Inner  # a new one would lack what `njit` has set up
+        cast(Any, compiled).__class__ = _Inner  # a new object would lack the setup of `njit`
     return compiled
 
 
 class _Inner(CPUDispatcher):
-    """Called from Python, the function itself."""
+    """A compiled function that runs uncompiled when called from Python."""
 
     def __call__(self, *args: Any) -> Any:
         return self.py_func(*args)
 
 
 def called(function: F) -> F:
-    """The same with the GIL: for what Python calls once a step, and is done in no time."""
+    """Compile as ``jit`` does but with the GIL: for very short calls from Python, once per step."""
     return _compiled(function, nogil=False)
 
 
 class DirectCall:
-    """A way into a compiled function without the look-up of types at each call.
+    """Calls a compiled function without looking up types at each call.
 
-    That takes half as long again as the rest of a call. The types are those of the first call, and
-    nothing checks them later, so all arguments must be the caller's own.
+    The look-up takes half as long again as the rest of a call. The types are fixed by the first
+    call and never checked again, so all arguments must be the caller's own.
 
     Attributes:
-        call: does what the function does.
+        call: Calls the function.
     """
 
     __slots__ = ("_function", "call")
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """The way into `function`, which is compiled at the first call."""
+        """Prepare calls of `function`, which is compiled at the first call."""
         self._function = function
         self.call: Callable[..., Any] = self._first_call
 
     def _first_call(self, *arguments: Any) -> Any:
-        if isinstance(self._function, CPUDispatcher):  # else: NUMBA_DISABLE_JIT
+        if isinstance(self._function, CPUDispatcher):  # else NUMBA_DISABLE_JIT is set
             kinds = [numba.int64 if isinstance(a, int) else numba.typeof(a) for a in arguments]
             self.call = self._function.compile(tuple(kinds))
         else:
@@ -309,12 +309,12 @@ class DirectCall:
 
 
 def shared(function: F) -> F:
-    """The same for ``Threads.run``: of an address of int64 words and a range of rows."""
+    """Compile for ``Threads.run``: a function of an address of int64 words and a range of rows."""
     return _compiled(function, no_cfunc_wrapper=False)
 
 
 def address_of(function: Any) -> int:
-    """Where a ``shared`` function lies, compiled now if it is not; 0: nothing is compiled here."""
+    """Return the address of a ``shared`` function, compiled if necessary; 0 if nothing compiles."""
     if not isinstance(function, CPUDispatcher):
         return 0
     words_and_rows = (numba.types.int64,) * 3
@@ -328,10 +328,10 @@ def _compiled(function: F, **more: Any) -> F:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
     _packages.setdefault(function.__module__.partition(".")[0], False)
-    # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
-    # every call that cost more than most of the functions do (observing took 4 times as long).
+    # Without numba's runtime nothing can allocate, and arrays are not reference-counted. Counting
+    # costs more per call than most functions do (observing took 4 times as long).
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-    options["no_cfunc_wrapper"] = True  # few are called as C is, and compiling it takes time
+    options["no_cfunc_wrapper"] = True  # few functions need a C entry, and compiling it takes time
     compiled = numba.njit(**(options | more))(function)
     compiled._cache = _NoCache() if _folder_of(function) is None else _Cache(function)
     return cast(F, compiled)

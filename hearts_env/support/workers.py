@@ -1,11 +1,11 @@
 """Threads that share the work on many rows.
 
-What is compiled goes through no Python on its way to another thread: the caller writes an *order*
-(a function, its arguments, how many rows) into memory that all threads look at. Every thread has
-its share of the rows, the same each time, so that they stay in the caches of its processor. It
-takes them chunk by chunk, each with one atomic instruction, and then those that others have left:
-a thread that is late, or gets no processor, keeps nobody waiting but for the chunk that it has
-taken. A thread that has nothing to do looks on for some tenths of a millisecond, and then sleeps.
+Compiled work reaches other threads without Python. The caller writes an *order* (a function, its
+arguments and the number of rows) into memory that all threads watch. Every thread has a share of
+the rows, the same each time, so they stay in its processor's caches. It takes its share chunk by
+chunk, each with one atomic instruction, and then chunks left in the shares of others. So a late
+thread delays the others by at most one chunk. An idle thread watches for some tenths of a
+millisecond, and then sleeps.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from hearts_env.support import clock
 from hearts_env.support.bits import add, call, load, pause, store, swap
 from hearts_env.support.jit import jit
 
-# An order, in int64 words. What different threads write lies in cache lines of its own.
+# An order, in int64 words. Words written by different threads lie in different cache lines.
 _LINE = 16
-"""Words of two cache lines: processors fetch them in pairs."""
+"""Words in two cache lines, because processors fetch lines in pairs."""
 _FUNCTION, _ARGUMENTS, _CHUNK = range(3)
-"""Addresses, and rows a chunk."""
+"""Two addresses, and the rows per chunk."""
 _GOAL = _LINE
-"""Chunks of all orders."""
+"""The number of chunks of all orders so far."""
 _DONE = 2 * _LINE
-"""Those that are done."""
+"""The number of chunks done."""
 _ASLEEP = 3 * _LINE
-"""Whether a thread has gone to sleep since the last order."""
+"""1 if a thread has gone to sleep since the last order."""
 _CALLS = 4 * _LINE
-"""Changes when there is Python to be called."""
+"""A counter that changes when Python work is waiting."""
 _SHARES = 5 * _LINE
-"""The first share; one a thread follows."""
-# Of a share; chunks are counted through all orders.
+"""The first share. There is one share per thread."""
+# Fields of a share. Chunks are counted through all orders.
 _NEXT = 0
-"""The first chunk that nobody has taken."""
+"""The first chunk not yet taken."""
 _END, _FIRST, _ROW, _LAST_ROW = range(1, 5)
 """The chunk after the last; the first of this order; its row; the row after the last."""
 _SLEEPS = 5
-"""Whether the thread of this share sleeps."""
+"""1 if the thread of this share sleeps."""
 
 _SPINS = 20_000
-"""Pauses before a thread sleeps: 0.2 to 1 ms, as long as a processor's pause."""
+"""Pauses before a thread sleeps: 0.2 to 1 ms, depending on the processor."""
 _ALONE, _LONGEST_ALONE = 4.0, 128.0
-"""How many times as long as it has waited for others a caller works without them: twice as many
-each time that it waits again, and slowly fewer while it need not."""
+"""After waiting for others, a caller works alone for this many times the wait. The factor doubles
+with each further wait, up to the second number, and slowly falls without one."""
 
 
 @jit
 def call_alone(function: int, arguments: NDArray[np.int64], size: int) -> None:
-    """Call `function` on all rows, in this thread."""
+    """Call `function` on all rows in this thread."""
     call(function, arguments.ctypes.data, 0, size)
 
 
@@ -65,7 +65,7 @@ def call_alone(function: int, arguments: NDArray[np.int64], size: int) -> None:
 def give_order(
     order: NDArray[np.int64], function: int, arguments: NDArray[np.int64], size: int, chunk: int
 ) -> bool:
-    """Write an order where the last one is done; returns whether threads may have to be woken."""
+    """Write an order after the last one is done. Return whether threads may have to be woken."""
     order[_FUNCTION], order[_ARGUMENTS], order[_CHUNK] = function, arguments.ctypes.data, chunk
     threads = len(order) // _LINE - _SHARES // _LINE
     goal = order[_GOAL]
@@ -78,14 +78,14 @@ def give_order(
         chunks = (share[_LAST_ROW] - share[_ROW] + chunk - 1) // chunk
         goal += chunks
         share[_FIRST] = share[_END]
-        store(share, _END, share[_END] + chunks)  # from here on it may be taken
+        store(share, _END, share[_END] + chunks)  # from here on threads may take it
     store(order, _GOAL, goal)
     return swap(order, _ASLEEP, 1, 0)
 
 
 @jit
 def take_chunks(order: NDArray[np.int64], thread: int) -> None:
-    """Do chunks of the order until none are left, one's own first."""
+    """Do chunks of the order until none are left, the thread's own first."""
     threads = len(order) // _LINE - _SHARES // _LINE
     for i in range(threads):
         share = order[_SHARES + (thread + i) % threads * _LINE :]
@@ -93,7 +93,7 @@ def take_chunks(order: NDArray[np.int64], thread: int) -> None:
             chunk = load(share, _NEXT)
             if chunk >= load(share, _END):
                 break
-            if swap(share, _NEXT, chunk, chunk + 1):  # until it is done there is no other order
+            if swap(share, _NEXT, chunk, chunk + 1):  # the order cannot change before it is done
                 first = share[_ROW] + (chunk - share[_FIRST]) * order[_CHUNK]
                 last = min(first + order[_CHUNK], share[_LAST_ROW])
                 call(order[_FUNCTION], order[_ARGUMENTS], first, last)
@@ -102,7 +102,7 @@ def take_chunks(order: NDArray[np.int64], thread: int) -> None:
 
 @jit
 def take_part(order: NDArray[np.int64], spins: int) -> bool:
-    """Do what is left of an order and wait for the others; returns whether all is done."""
+    """Do the rest of an order and wait for the others. Return whether all is done."""
     take_chunks(order, 0)
     for _ in range(spins):
         if load(order, _DONE) == order[_GOAL]:
@@ -113,7 +113,7 @@ def take_part(order: NDArray[np.int64], spins: int) -> bool:
 
 @jit
 def watch(order: NDArray[np.int64], thread: int, calls: int, spins: int) -> None:
-    """Do what is ordered, until nothing comes for a while or there is Python to be called."""
+    """Do orders until none comes for a while or Python work is waiting."""
     idle, seen = 0, -1
     while idle < spins and load(order, _CALLS) == calls:
         if load(order, _GOAL) != seen:
@@ -123,12 +123,12 @@ def watch(order: NDArray[np.int64], thread: int, calls: int, spins: int) -> None
         idle += 1
     store(order[_SHARES + thread * _LINE :], _SLEEPS, 1)
     store(order, _ASLEEP, 1)
-    take_chunks(order, thread)  # what came before this was to be read
+    take_chunks(order, thread)  # an order may have come before the note of sleep
 
 
 @jit
 def wake(order: NDArray[np.int64], thread: int) -> bool:
-    """Note that a thread is to watch again; returns whether it slept."""
+    """Note that a thread is to watch again. Return whether it slept."""
     return swap(order[_SHARES + thread * _LINE :], _SLEEPS, 1, 0)
 
 
@@ -137,34 +137,34 @@ def _no_order(threads: int) -> NDArray[np.int64]:
 
 
 class Threads:
-    """`num_threads` threads, the caller's own among them, started when there is work for them.
+    """`num_threads` threads with the caller's own among them, started on demand.
 
-    They do not outlive a fork, nor go into a pickle: a process that finds itself without them
-    starts its own. Only Python's work is handed over as tasks of a pool: to wait for those takes as
-    long as a step of four thousand games.
+    They do not survive a fork or a pickle: the new process starts its own. Only Python work is
+    handed over as tasks of a pool, because waiting for those takes as long as a step of four
+    thousand games.
     """
 
     def __init__(self, num_threads: int) -> None:
-        """Threads that wait for work; with one, the caller's own does it."""
+        """Prepare the threads. With one, the caller's thread does all work."""
         self.num_threads = num_threads
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
         self._order = _no_order(num_threads)
         self._running = threading.Lock()
-        self._alone_until = 0.0  # by the clock: the others have no processor
-        self._alone = _ALONE  # how many times as long as it waits
-        self._left_behind: list[Future[None]] = []  # by an interrupt; still at work perhaps
+        self._alone_until = 0.0  # by the clock: until then the others lack a processor
+        self._alone = _ALONE  # the factor of `_ALONE`
+        self._left_behind: list[Future[None]] = []  # by an interrupt; perhaps still at work
 
     def run(self, function: int, arguments: NDArray[np.int64], size: int, chunk: int) -> None:
         """Call the ``jit.shared`` function at this address on all rows, and wait for all of them.
 
         Args:
-            function: from ``jit.address_of``.
+            function: its address, from ``jit.address_of``.
             arguments: its words.
-            size: how many rows there are.
-            chunk: rows that a thread takes at once.
+            size: the number of rows.
+            chunk: the rows that a thread takes at once.
         """
-        # Where another thread of the caller's is at it, this one does its own work alone.
+        # If another thread of the caller is in here, this one works alone.
         if (
             self.num_threads == 1
             or size <= chunk
@@ -191,8 +191,8 @@ class Threads:
         if take_part(self._order, _SPINS):
             self._alone = max(_ALONE, 0.99 * self._alone)
             return
-        # A thread has lost its processor in the middle of a chunk. Where that happens, others want
-        # the processors too: it is soon the same again, and each time all of them wait for one.
+        # A thread has lost its processor in the middle of a chunk. Other programs want the
+        # processors, so this will soon happen again, and each time all threads wait for one.
         try:
             while not take_part(self._order, _SPINS):
                 time.sleep(0)
@@ -213,7 +213,7 @@ class Threads:
         self.each(lambda thread: work(parts[thread], thread))
 
     def each(self, work: Callable[[int], None]) -> None:
-        """Call ``work(thread)`` in every thread, and wait for all of them."""
+        """Call ``work(thread)`` in every thread, and wait until all are done."""
         if self.num_threads == 1:
             work(0)
             return
@@ -233,13 +233,13 @@ class Threads:
             other.result()
 
     def _started(self) -> ThreadPoolExecutor:
-        """The pool of this process; in a new one every thread watches."""
+        """Return the pool of this process. In a new pool every thread watches."""
         if self._pool is None or self._process != os.getpid():
             pool, order = ThreadPoolExecutor(self.num_threads - 1), _no_order(self.num_threads)
             try:
                 for thread in range(1, self.num_threads):
                     pool.submit(watch, order, thread, 0, _SPINS)
-            except BaseException:  # the system gives no more, or an interrupt
+            except BaseException:  # the system has no more threads, or an interrupt
                 pool.shutdown(cancel_futures=True)
                 raise
             self._pool, self._order, self._process = pool, order, os.getpid()

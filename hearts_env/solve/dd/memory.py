@@ -1,19 +1,19 @@
-"""What is known of a position without a search, and the vector `mem` for given rules.
+"""Knowledge about positions without a search, and the vector `mem` for given rules.
 
 - Bounds follow from the points at stake and from trumps that surely take a trick.
-- The *transposition table* has bounds of positions already searched. A line of it is 64 bytes,
-  what the processor fetches at once. In rules whose positions fit into one word an entry is two
-  words, four to a line; else, in *wide* rules, four words, two to a line:
+- The *transposition table* holds bounds of positions already searched. A line has 64 bytes, the
+  unit that the processor fetches. If positions fit into one word, an entry has two words and a line
+  four entries. In other, *wide* rules an entry has four words and a line two entries:
 
   | | word 0 | word 1 | word 2 | word 3 |
   |---|---|---|---|---|
   | narrow | key | bounds, key2 | | |
   | wide | key | key2 | marks | bounds, generation |
 
-  A new entry goes to the front of its line, the others move on a place, and the last falls out.
-- The *endgame table* has the exact value of every position of a few cards, hearts broken, a byte
-  each. Cards of equal suit lengths are numbered by the choice of the leader's cards; the table is
-  filled from one card each upwards, each number of cards from the one before.
+  A new entry goes to the front of its line, the others move on, and the last one drops out.
+- The *endgame table* holds the exact value of every position of a few cards with hearts broken, one
+  byte each. Positions with equal suit lengths are numbered by the choice of the leader's cards. The
+  table is filled from one card per hand upwards, each number of cards from the one before.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from hearts_env.support.jit import inner, jit
 # ---- bounds --------------------------------------------------------------------------------------
 @jit
 def write_sure_tricks(mem: k.Vector, length: int) -> None:
-    """Write for every holding of up to `length` trumps how many tricks they surely take.
+    """Write, for every holding of up to `length` trumps, how many tricks they surely take.
 
-    A trump that does not take its trick was beaten by a higher one, each by another: what cannot
-    be matched with a higher trump of the other side will take a trick, however it is played. The
-    element of the holding ``own`` of ``n`` trumps is ``own + 2**n``: own tricks, and the other
-    side's times 256.
+    A trump that does not take its trick was beaten by a higher one, each by another. So a trump
+    that cannot be matched with a higher trump of the other hand takes a trick under any play. The
+    element of the holding ``own`` of ``n`` trumps is ``own + 2**n``: own tricks, plus 256 times the
+    other hand's.
     """
     for n in range(length + 1):
         for own in range(1 << n):
@@ -60,7 +60,7 @@ def write_sure_tricks(mem: k.Vector, length: int) -> None:
 
 @inner
 def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
-    """The tricks that trumps surely take: the leader's, and the follower's times 256."""
+    """Return the tricks that trumps surely take: the leader's, plus 256 times the follower's."""
     trump = mem[d.H_RULES + k.R_TRUMP]
     lane = mem[d.H_LANE + trump]
     own = a & lane
@@ -69,9 +69,9 @@ def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
 
 @inner
 def moons_after_sure(sure: int, flags: int) -> int:
-    """The flags, given the tricks that trumps with points surely take.
+    """Return the flags, given the tricks that trumps with points surely take.
 
-    Whoever takes penalty cards keeps the other from shooting the moon.
+    A player who takes penalty cards keeps the other from shooting the moon.
     """
     if sure & 255:
         flags &= ~d.MOON_F
@@ -82,7 +82,7 @@ def moons_after_sure(sure: int, flags: int) -> int:
 
 @inner
 def bounds(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
-    """A lower and an upper bound of the value, and the flags without moons that cannot be."""
+    """Return a lower and an upper bound of the value, and the flags without impossible moons."""
     flags = p.flags
     if p.a == 0:
         value = d.at_end(mem, flags)
@@ -107,19 +107,19 @@ def bounds(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
 
 # ---- the transposition table ---------------------------------------------------------------------
 NARROW_ZERO, WIDE_ZERO = 1 << 15, 1 << 27
-"""Added to a bound, which then is not a negative number of 16 or 28 bits."""
+"""Added to a bound so that it is not negative, in 16 or in 28 bits."""
 
 
 @inner
 def _line_of(mem: k.Vector, mixed: np.uint64) -> int:
-    """Where the line begins to which these bits belong."""
+    """Return the start of the line for a mixed key."""
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     return mem[d.H_TABLE] + ((np.int64(mixed >> np.uint64(34)) & mem[d.H_TABLE_MASK]) << 3)
 
 
 @inner
 def key_of(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
-    """What identifies a position (in wide rules, with its marks), and its line's place."""
+    """Return a position's key, key2 (in wide rules with its marks) and the place of its line."""
     flags = p.flags
     if mem[d.H_WIDE]:
         key = p.a | (flags & 1) << 13 | (flags & 6) << 28
@@ -151,7 +151,7 @@ def key_of(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
 def probe(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, low: int, high: int
 ) -> tuple[int, int, int]:
-    """Where in the line at `place` a position is, 0 for nowhere; and narrower bounds of it."""
+    """Return a position's entry in the line at `place`, or 0, and its bounds as narrowed by it."""
     if mem[d.H_WIDE]:
         for i in range(place, place + 8, 4):
             if (
@@ -176,7 +176,7 @@ def probe(
 def store(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, entry: int, low: int, high: int
 ) -> None:
-    """Keep the bounds of a position, in its old `entry` if it is still there."""
+    """Keep the bounds of a position, in its old `entry` if that is still there."""
     if mem[d.H_WIDE]:
         if entry == 0:
             entry = place
@@ -196,12 +196,12 @@ def store(
 
 
 MOST_GENERATIONS = (1 << 19) - 1, 127
-"""For which an entry has room: in narrow and in wide rules."""
+"""The largest generation of an entry, in narrow and in wide rules."""
 
 
 @jit
 def forget(mem: k.Vector) -> None:
-    """Make the table empty, in place; the endgame table after it stays."""
+    """Empty the transposition table, in place; the endgame table stays."""
     mem[d.H_GENERATION] += 1
     if mem[d.H_GENERATION] > MOST_GENERATIONS[mem[d.H_WIDE]]:
         mem[d.H_GENERATION] = 1
@@ -212,7 +212,7 @@ def forget(mem: k.Vector) -> None:
 # ---- the endgame table ---------------------------------------------------------------------------
 @jit
 def write_ranks(mem: k.Vector, bits: int) -> None:
-    """Write for every mask of up to `bits` bits how many smaller ones have as many bits set."""
+    """Write, for every mask of up to `bits` bits, how many smaller ones have as many bits set."""
     for n in range(bits + 1):
         mem[d.H_COUNT + n] = 0
     for mask in range(1 << bits):
@@ -224,15 +224,15 @@ def write_ranks(mem: k.Vector, bits: int) -> None:
 
 @inner
 def _place_of(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
-    """The place of a position of `n` cards each, hearts broken, in the endgame table.
+    """Return the place in the endgame table of a position of `n` cards per hand, hearts broken.
 
-    By the lengths of the suits, who may shoot, where the marked card is, and the rank of the
-    leader's cards among all choices of n from the 2n cards.
+    It is given by the lengths of the suits, the possible shooter, the place of the marked card, and
+    the rank of the leader's cards among all choices of n from the 2n cards.
     """
     a = p.a
     every = a | p.b
     if mem[d.H_ALIKE] and every & 0x7F < every >> 8 & 0x7F:
-        # Clubs and diamonds count alike: the longer one is put first.
+        # Clubs and diamonds count alike: put the longer one first.
         a = a & ~0x7F7F | (a & 0x7F) << 8 | a >> 8 & 0x7F
         every = every & ~0x7F7F | (every & 0x7F) << 8 | every >> 8 & 0x7F
     end_1 = popcount(every & 0x7F)
@@ -254,7 +254,7 @@ def _place_of(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
 
 @inner
 def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
-    """Whether the table has the positions of `n` cards each with these flags."""
+    """Return whether the table has the positions of `n` cards per hand with these flags."""
     moons = flags & d.MOONS
     return (
         n <= mem[d.H_ENDGAMES]
@@ -266,7 +266,7 @@ def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
 
 @inner
 def endgame_value(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
-    """The value of a position of `n` cards each in the endgame table."""
+    """Return the value of a position of `n` cards per hand in the endgame table."""
     place = _place_of(mem, n, p)
     value = (mem[place >> 3] >> ((place & 7) << 3) & 255) - 128
     if value == d.MOON_SHOT:
@@ -278,7 +278,7 @@ def endgame_value(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
 
 @jit
 def _value_from_smaller(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
-    """The value of a position of `n` cards each, hearts broken, from those of n - 1."""
+    """Return the value of a position of `n` cards per hand, hearts broken, from those of n - 1."""
     best = -d.INFINITE
     leads = d.runs(mem, p.a, p.marks)
     candidates = d.runs(mem, p.b, p.marks)
@@ -306,7 +306,7 @@ def _value_from_smaller(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
 
 @inner
 def _store_value(mem: k.Vector, n: int, p: d.TrickPosition, value: int) -> None:
-    """Write the value of a position of `n` cards each into the endgame table."""
+    """Write the value of a position of `n` cards per hand into the endgame table."""
     if 2 * value > mem[d.H_MOON] and mem[d.H_ORDINAL]:
         value = d.MOON_SHOT
     elif -2 * value > mem[d.H_MOON] and mem[d.H_ORDINAL]:
@@ -318,13 +318,13 @@ def _store_value(mem: k.Vector, n: int, p: d.TrickPosition, value: int) -> None:
 
 @jit
 def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
-    """Write the values of all positions of `n` cards each, hearts broken, from those of n - 1.
+    """Write the values of all positions of `n` cards per hand, hearts broken, from those of n - 1.
 
     Args:
         mem: The vector.
-        n: How many cards each hand has.
-        lengths: How many cards of the first three suits the two hands have: 3 bits each, from the
-            lowest on; the other cards are of the last suit.
+        n: The number of cards per hand.
+        lengths: The number of cards of the first three suits in both hands: 3 bits each, from the
+            lowest on. The other cards are of the last suit.
     """
     end_1 = lengths & 7
     end_2 = end_1 + (lengths >> 3 & 7)
@@ -346,7 +346,7 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
         b = every & ~a
         sure = sure_tricks(mem, a, b) if mem[d.H_TRUMP_POINTS] else 0
         for moon in range(3 if mem[d.H_ORDINAL] else 1):
-            # A moon that cannot be is never looked up.
+            # An impossible moon is never looked up.
             if (moon == 1 and sure >> 8) or (moon == 2 and sure & 255):
                 continue
             flags = d.BROKEN | moon << 1 | d.TRICK_L | d.TRICK_F
@@ -362,7 +362,7 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
 
 @inner
 def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
-    """Cards numbered without gaps, the first suits ending at these numbers, each in its lane."""
+    """Return cards, numbered without gaps up to these ends of the first suits, each in its lane."""
     return (
         cards & ((1 << end_1) - 1)
         | (cards >> end_1 & ((1 << end_2 - end_1) - 1)) << 8
@@ -373,17 +373,16 @@ def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
 
 # ---- the vector ----------------------------------------------------------------------------------
 Kind = tuple[int, int, int]
-"""How a suit's points are stored: PLAIN, MARKS or MANY; points of plain and of marked cards."""
+"""The form of a suit's points: PLAIN, MARKS or MANY; points of plain and of marked cards."""
 
 
 def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
-    """The rules as the search reads them, its stack, an empty table and that of the endgames.
+    """Return the vector: the rules as the search reads them, its stack, and both tables.
 
-    A moon adds `H_MOON` to the value of the last trick. Where it beats whatever else the shooter
-    could make (two points short of all, in the presets), only its order among the outcomes
-    matters to the search, so it is a number beyond all others there and the table serves deals
-    with any cards dead. Elsewhere it is the points that the shooter has by then, back, and
-    `moon_points`.
+    A moon adds `H_MOON` to the value of the last trick. In the presets it beats every other result
+    of the shooter (all but two points), so only its order among the outcomes matters. `H_MOON` is
+    then a number beyond all others, and the table serves deals with any dead cards. In other rules
+    it is the shooter's points so far plus `moon_points`.
     """
     r = rules.vector
     suits = [[i for i, card in enumerate(rules.deck) if card[1] == suit] for suit in SUITS]
@@ -403,7 +402,7 @@ def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
         or sum(penalties) + slack + rules.moon_points > 8000
     )
     alike = kinds[0] == kinds[1] and kinds[0][0] == d.PLAIN and rules.trump not in ("C", "D")
-    # Values must fit into a byte, and not depend on what was played before.
+    # Values must fit into a byte, and not depend on earlier tricks.
     fitting = not wide and rules.no_trick_points == 0 and sum(penalties) + bonus < d.MOON_SHOT
     endgames = min(endgames, rules.hand_size - 1) if fitting else 0
     starts, num_bytes = _endgame_starts(list(map(len, suits)), endgames, kinds, alike=alike)
@@ -428,7 +427,7 @@ def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
 
 
 def _names_queen(rules: Rules) -> bool:
-    """Whether a rule names the queen of spades."""
+    """Return whether a rule names the queen of spades."""
     return (
         rules.queen_any_time
         or rules.queen_breaks_hearts
@@ -437,7 +436,7 @@ def _names_queen(rules: Rules) -> bool:
 
 
 def _write_suits(mem: k.Vector, worths: list[list[int]], kinds: list[Kind]) -> None:
-    """Write what the cards of each suit are worth, and the trumps."""
+    """Write the points of the cards of each suit, and the trumps."""
     for s, (kind, plain, marked) in enumerate(kinds):
         mem[d.H_LANE + s] = ((1 << (13 if mem[d.H_WIDE] else 7)) - 1) << (s << int(mem[d.H_SHIFT]))
         mem[d.H_KIND + s], mem[d.H_PLAIN + s], mem[d.H_MARKED + s] = kind, plain, marked
@@ -470,12 +469,12 @@ def _write_endgames(mem: k.Vector, starts: dict[int, int], first: int) -> None:
 def _endgame_starts(
     lengths: list[int], endgames: int, kinds: list[Kind], *, alike: bool
 ) -> tuple[dict[int, int], int]:
-    """Where the positions of n cards in suits of given lengths begin, and how many there are."""
+    """Return the start of the positions of n cards for each lengths of suits, and their number."""
     starts: dict[int, int] = {}
     size = 0
     marked = [s for s, kind in enumerate(kinds) if kind[0] == d.MARKS]
     if alike:
-        lengths = [max(lengths[:2]), *lengths[1:]]  # the longer is put first
+        lengths = [max(lengths[:2]), *lengths[1:]]  # put the longer first
     for n in range(1, endgames + 1):
         for parts in itertools.product(*(range(length + 1) for length in lengths)):
             if sum(parts) == 2 * n and not (alike and parts[0] < parts[1]):
@@ -486,9 +485,9 @@ def _endgame_starts(
 
 
 def _kind(cards: list[int], worths: list[int], queen: int) -> Kind:
-    """How a suit's points are stored: its kind, the points of plain and of marked cards.
+    """Return the form of a suit's points: its kind, and the points of plain and of marked cards.
 
-    `queen` is 0 unless a rule names the queen and this is her suit: then she alone is marked.
+    `queen` is 0 unless a rule names the queen and this is her suit. Then she alone is marked.
     """
     if queen:
         place = next(i for i, card in enumerate(cards) if queen >> card & 1)

@@ -1,20 +1,20 @@
-"""Positions between two tricks, the rules of play there, and the vector `mem` that all is in.
+"""Positions between two tricks, their rules of play, and the layout of the vector `mem`.
 
-A position is two hands and what they alone do not say. The leader's cards and the follower's are
-bit masks of four lanes, one a suit, in which a bit is the rank *among the cards that are left*:
-whoever holds the highest diamond left, holds the highest bit of ``a | b`` in that lane. So cards
-between which nobody holds any are neighbours, a trick is taken off by shifting bits together, and
-positions that differ only in cards already gone are one.
+A position is two hands and the few facts that they do not show. The leader's and the follower's
+cards are bit masks of four lanes, one per suit. A bit is a card's rank *among the cards left*: the
+highest diamond left is the highest bit of ``a | b`` in its lane. So cards become neighbours when
+all cards between them are gone, shifting bits together removes a trick, and positions that differ
+only in cards already gone are the same.
 
-The rules of play stand here a second time: the kernel plays single cards on whole states, the
-search tricks on two masks, which is many times as fast. A new rule option must be added here and in
-`memory` too; tests hold both to each other.
+The rules of play are implemented here a second time. The kernel plays single cards on whole states;
+the search plays tricks on two masks, which is many times faster. Add a new rule option here and in
+`memory`, too; tests compare both implementations.
 
-Cards are named by their bits here: `x` is the lead of a trick, `y` the reply.
+Cards are named by their bits: `x` is the lead of a trick, `y` the reply.
 
 The caller owns all memory: one int64 vector with the rules as the search reads them, its stack, the
-transposition table and the endgame table. Functions that are given `mem` and do not say that they
-return something from it change it; nothing compiled allocates or raises.
+transposition table and the endgame table. Functions with `mem` as an argument change it unless they
+say that they return something from it. Nothing compiled allocates or raises.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from hearts_env.support.jit import inner, jit
 
 
 class _Places:
-    """Hands out places, each behind the last one."""
+    """Hands out consecutive places."""
 
     def __init__(self) -> None:
         self.end = 0
 
     def __call__(self, size: int = 1) -> int:
-        """The first of the next `size` places."""
+        """Return the first of the next `size` places."""
         first = self.end
         self.end += size
         return first
@@ -46,79 +46,79 @@ class _Places:
 _place = _Places()
 H_SHIFT = _place()  # 3: lanes of 8 bits, for suits of up to 7 cards; 4: of 16
 H_WIDE = _place()  # positions do not fit into one word
-H_GENERATION = _place()  # entries of another one are forgotten
-H_TABLE = _place()  # where the transposition table begins
+H_GENERATION = _place()  # entries of other generations count as empty
+H_TABLE = _place()  # the start of the transposition table
 H_TABLE_MASK = _place()  # number of its lines less 1
-H_NODES = _place()  # positions whose cards were tried
-H_LIMIT = _place()  # how many may be
-H_STOPPED = _place()  # they were too many
-H_MOON = _place()  # what a moon adds in the end: see `memory.make_memory`
+H_NODES = _place()  # positions searched so far
+H_LIMIT = _place()  # the most of them
+H_STOPPED = _place()  # 1 once the limit is passed
+H_MOON = _place()  # the value that a moon adds at the end: see `memory.make_memory`
 H_ORDINAL = _place()  # a moon beats everything else: `H_MOON` is a symbol, not a number of points
-H_KITTY_POINTS = _place()  # what the kitty is worth ...
-H_KITTY_PENALTY = _place()  # ... and what of it counts towards a moon
-H_QUEEN_MODE = _place()  # kind of the queen's suit if a rule names her ...
-H_QUEEN = _place()  # ... and her place there
-H_SLACK = _place()  # by how much points at stake, bonuses apart, can be wrong
+H_KITTY_POINTS = _place()  # points of the kitty ...
+H_KITTY_PENALTY = _place()  # ... and the part of them that counts towards a moon
+H_QUEEN_MODE = _place()  # the kind of the queen's suit if a rule names her ...
+H_QUEEN = _place()  # ... and her bit there
+H_SLACK = _place()  # the largest error of the points at stake, which leave out bonuses
 H_TRUMP_LANE = _place()  # the bits of trumps; 0: no trump
-H_TRUMP_POINTS = _place()  # of each of them; 0 where they differ, or there are none
+H_TRUMP_POINTS = _place()  # points of each trump; 0 if they differ or there are none
 H_MANY = _place()  # the lanes of suits of kind MANY
-H_MARKED_LANE = _place()  # the suit that has marked cards, where there is a table of endgames
-H_ALIKE = _place()  # there clubs and diamonds may be exchanged
-H_ENDGAMES = _place()  # that table has positions of up to this many cards each
-H_RULES = _place(k.R_SUIT_MASK)  # the numbers of the rule set, each at its place in the kernel
+H_MARKED_LANE = _place()  # the suit with marked cards, if there is an endgame table
+H_ALIKE = _place()  # that table may exchange clubs and diamonds
+H_ENDGAMES = _place()  # that table has positions of up to this many cards per hand
+H_RULES = _place(k.R_SUIT_MASK)  # the numbers of the rule set, at the kernel's places
 H_LANE = _place(4)  # the bits of each suit
 H_PLAIN = _place(4)  # points of its cards ...
 H_MARKED = _place(4)  # ... and of its marked ones
 H_KIND = _place(4)  # PLAIN, MARKS or MANY
 H_ROOT = _place(5)  # a, b, marks, points at stake, flags
-H_CHOICES = _place(8)  # how many choices of n cards out of 2n there are
+H_CHOICES = _place(8)  # the number of choices of n cards out of 2n
 H_COUNT = _place(16)  # for `memory.write_ranks`
-H_POINTS = _place(4 * 16)  # points of the cards of a suit of kind MANY
-H_OUT = _place(k.MAX_CARDS)  # what `search.card_values` writes for `world_values`
-H_START = _place(8 * 512)  # where positions of n cards in suits of three lengths begin, in bytes
+H_POINTS = _place(4 * 16)  # points of cards in suits of kind MANY
+H_OUT = _place(k.MAX_CARDS)  # the output of `search.card_values` for `world_values`
+H_START = _place(8 * 512)  # the first byte of positions of n cards, by the lengths of three suits
 H_RANK = _place(1 << 12)  # 2**14 numbers of 16 bits: see `memory.write_ranks`
 H_SURE = _place(1 << 14)  # see `memory.write_sure_tricks`
-H_STACK = _place(0)  # the frames; behind them the two tables
+H_STACK = _place(0)  # the frames; the two tables follow
 
-PLAIN, MARKS, MANY = range(3)  # all cards of a suit worth the same, two worths, more
+PLAIN, MARKS, MANY = range(3)  # one, two or more different point values in a suit
 
 FRAME = 20  # numbers of a frame of the search's stack, see `search`
 HEADER_SIZE = H_STACK + 32 * FRAME
 
 # ---- flags of a position ------------------------------------------------------------------------
-# Hearts are broken; the leader, the follower may yet shoot the moon; the leader, the follower has
-# taken a trick (or it does not matter); the kitty is still to be awarded.
+# Hearts are broken; the leader, the follower may still shoot the moon; the leader, the follower has
+# taken a trick (or it does not matter); the kitty is not awarded yet.
 BROKEN, MOON_L, MOON_F, TRICK_L, TRICK_F, KITTY = (1 << bit for bit in range(6))
 MOONS = MOON_L | MOON_F
 
 # ---- numbers ------------------------------------------------------------------------------------
-# These two are no literals: numba compiles a function once more for every literal it is given.
+# These two are not literals: numba would compile a function again for every literal argument.
 ALL: Any = np.int64(-1)  # no restriction of leads or replies
 ZERO: Any = np.int64(0)
 INFINITE = 1 << 60
 MOON_SHOT = 127  # in the endgame table: the leader shoots the moon; negative: the follower does
 MAX_ENDGAME = 7
-DEFAULT_NODES = 100_000_000  # `H_LIMIT` where nothing else is said
+DEFAULT_NODES = 100_000_000  # the default of `H_LIMIT`
 
 
 # ---- accessors ----------------------------------------------------------------------------------
 @inner
 def suit_of(mem: k.Vector, bit: int) -> int:
-    """The suit of the lane that `bit` is in."""
+    """Return the suit of the lane of `bit`."""
     return lowest(bit) >> mem[H_SHIFT]
 
 
 @inner
 def lane_of(mem: k.Vector, bit: int) -> int:
-    """All bits of the lane that `bit` is in."""
+    """Return all bits of the lane of `bit`."""
     return mem[H_LANE + (lowest(bit) >> mem[H_SHIFT])]
 
 
 class TrickPosition(NamedTuple):
-    """A position between two tricks; its value is the margin that the leader makes from here on.
+    """A position between two tricks. Its value is the leader's margin from here on.
 
-    That is the follower's points less the leader's; while a player may still shoot the moon, the
-    last trick adds its worth (`H_MOON`).
+    The margin is the follower's points less the leader's. If a player may still shoot the moon, the
+    last trick adds the moon's value (`H_MOON`).
     """
 
     a: int
@@ -126,18 +126,18 @@ class TrickPosition(NamedTuple):
     b: int
     """The follower's cards."""
     marks: int
-    """The cards of a suit that are not worth what the others are (in most rules the queen of
-    spades alone); in suits of kind MANY the cards themselves."""
+    """The cards of a suit with points unlike the others' (in most rules the queen of spades alone);
+    in suits of kind MANY the cards themselves."""
     left: int
     """Penalty points still to be taken."""
     flags: int
-    """Of `BROKEN` and the others above."""
+    """A combination of `BROKEN` and the other flags."""
 
 
 # ---- cards of a position ------------------------------------------------------------------------
 @inner
 def points_at(mem: k.Vector, marks: int, suit: int, bit: int) -> int:
-    """The points of the card at `bit`."""
+    """Return the points of the card at `bit`."""
     kind = mem[H_KIND + suit]
     if kind == PLAIN:
         return mem[H_PLAIN + suit]
@@ -149,7 +149,7 @@ def points_at(mem: k.Vector, marks: int, suit: int, bit: int) -> int:
 
 @jit
 def _nth(mem: k.Vector, marks: int, suit: int, bit: int) -> int:
-    """The card, as it stands in `marks` of a suit of kind MANY, that has rank `bit` among them."""
+    """Return the card with rank `bit` in a suit of kind MANY, as its bit in `marks`."""
     live = marks & mem[H_LANE + suit]
     for _ in range(lowest(bit) - (suit << mem[H_SHIFT])):
         live &= live - 1
@@ -158,7 +158,7 @@ def _nth(mem: k.Vector, marks: int, suit: int, bit: int) -> int:
 
 @jit
 def queen_at(mem: k.Vector, marks: int) -> int:
-    """The bit of the queen of spades, where a rule names her; 0 if nobody holds her."""
+    """Return the bit of the queen of spades if a rule names her; 0 if no player holds her."""
     if mem[H_QUEEN_MODE] == PLAIN:
         return 0
     live = marks & mem[H_LANE + SPADES]
@@ -172,13 +172,13 @@ def queen_at(mem: k.Vector, marks: int) -> int:
 
 @inner
 def drop(cards: int, above: int) -> int:
-    """`cards` without the one at the lowest bit of `above`; those above it go down, in its lane."""
+    """Return `cards` without the lowest bit of `above`; higher cards of its lane shift down."""
     return (cards & ~above) | ((cards >> 1) & above)
 
 
 @jit
 def _drop_mark(mem: k.Vector, marks: int, bit: int, above: int) -> int:
-    """`marks` after the card at `bit` has gone, where there are suits of kind MANY."""
+    """Return `marks` without the card at `bit`, if there are suits of kind MANY."""
     suit = suit_of(mem, bit)
     if mem[H_KIND + suit] == MANY:
         return marks & ~_nth(mem, marks, suit, bit)
@@ -187,23 +187,23 @@ def _drop_mark(mem: k.Vector, marks: int, bit: int, above: int) -> int:
 
 @inner
 def _swapped(flags: int) -> int:
-    """The flags as the other side sees them."""
+    """Return the flags with leader and follower exchanged."""
     up = (flags & (MOON_L | TRICK_L)) << 1
     down = (flags & (MOON_F | TRICK_F)) >> 1
     return flags & ~(MOON_L | MOON_F | TRICK_L | TRICK_F) | up | down
 
 
-# ---- the rules, and which cards to try first ----------------------------------------------------
+# ---- the rules, and the cards to try first -------------------------------------------------------
 @inner
 def runs(mem: k.Vector, hand: int, marks: int) -> int:
-    """The highest card of each run: neighbours of equal points, of which one is enough."""
+    """Return the highest card of each run: of neighbours with equal points, one is enough."""
     split = marks | mem[H_MANY]
     return hand & (~(hand >> 1) | split | split >> 1)
 
 
 @inner
 def legal_leads(mem: k.Vector, p: TrickPosition) -> int:
-    """The cards that the leader may lead, after the first trick."""
+    """Return the leader's legal leads after the first trick."""
     if p.flags & BROKEN:
         return p.a
     company = 0
@@ -217,7 +217,7 @@ def legal_leads(mem: k.Vector, p: TrickPosition) -> int:
 
 @inner
 def legal_replies(mem: k.Vector, p: TrickPosition, lane: int) -> int:
-    """The cards that the follower may play on a lead of the suit `lane`, after the first trick."""
+    """Return the follower's legal replies to a lead of the suit `lane`, after the first trick."""
     follow = p.b & lane
     if follow == 0:
         return p.b
@@ -228,9 +228,10 @@ def legal_replies(mem: k.Vector, p: TrickPosition, lane: int) -> int:
 
 @inner
 def likely_lead(mem: k.Vector, b: int, leads: int) -> int:
-    """The lead to try first: a card that the follower can only go under, else in a suit they have.
+    """Return the lead to try first: the highest candidate of the first suit that has one.
 
-    Of these the highest of the first suit. To be on lead is worth a lot in this game.
+    Candidates are cards above all of the follower's in a suit that the follower has, else cards of
+    suits that the follower has, else all leads. Being on lead is worth a lot in this game.
     """
     has = 0
     over = 0
@@ -250,7 +251,7 @@ def likely_lead(mem: k.Vector, b: int, leads: int) -> int:
 
 @inner
 def likely_reply(mem: k.Vector, p: TrickPosition, x: int, lane: int, replies: int) -> int:
-    """The reply to try first: the lowest card that takes the trick, else the highest of the suit.
+    """Return the reply to try first: the lowest card that takes the trick, else the suit's highest.
 
     Void in the suit: the highest trump, then the queen, then the highest card.
     """
@@ -268,7 +269,7 @@ def likely_reply(mem: k.Vector, p: TrickPosition, x: int, lane: int, replies: in
 
 @inner
 def _breaks_hearts(mem: k.Vector, p: TrickPosition, x: int, y: int) -> bool:
-    """Whether a trick without a heart breaks hearts."""
+    """Return whether a trick without a heart breaks hearts."""
     if mem[H_RULES + k.R_BREAK_ON] == k.BREAK_VOID and p.b & lane_of(mem, x) == 0:
         return True
     return mem[H_RULES + k.R_QUEEN_BREAKS_HEARTS] != 0 and (x | y) & queen_at(mem, p.marks) != 0
@@ -276,7 +277,7 @@ def _breaks_hearts(mem: k.Vector, p: TrickPosition, x: int, y: int) -> bool:
 
 @inner
 def _awards_kitty(mem: k.Vector, p: TrickPosition, has_heart: bool, penalty: int) -> bool:  # noqa: FBT001
-    """Whether the kitty, not yet awarded, goes with this trick."""
+    """Return whether the kitty, not yet awarded, goes with this trick."""
     to = mem[H_RULES + k.R_KITTY_TO]
     return (
         to == k.KITTY_FIRST
@@ -288,7 +289,7 @@ def _awards_kitty(mem: k.Vector, p: TrickPosition, has_heart: bool, penalty: int
 
 @inner
 def _marks_after(mem: k.Vector, marks: int, x: int, y: int, above_high: int, above_low: int) -> int:
-    """`marks` after the cards `x` and `y` have gone, the one at the higher bit first."""
+    """Return `marks` without the cards `x` and `y`, removing the higher bit first."""
     if mem[H_MANY]:
         marks = _drop_mark(mem, marks, max(x, y), above_high)
         return _drop_mark(mem, marks, min(x, y), above_low)
@@ -299,7 +300,7 @@ def _marks_after(mem: k.Vector, marks: int, x: int, y: int, above_high: int, abo
 
 @inner
 def after(mem: k.Vector, p: TrickPosition, x: int, y: int) -> tuple[TrickPosition, int, bool]:
-    """The position after a trick of the lead `x` and the reply `y`, as the next leader sees it.
+    """Return the position after the lead `x` and the reply `y`, as the next leader sees it.
 
     Returns:
         The position, the points of the trick, and whether the follower took it.
@@ -319,7 +320,7 @@ def after(mem: k.Vector, p: TrickPosition, x: int, y: int) -> tuple[TrickPositio
         flags &= ~KITTY
         points += mem[H_KITTY_POINTS]
         penalty += mem[H_KITTY_PENALTY]
-    # Take both cards off, the higher bit first.
+    # Remove both cards, the higher bit first.
     above_x = mem[H_LANE + suit_x] & -x
     above_y = mem[H_LANE + suit_y] & -y
     above_high = above_x if x > y else above_y
@@ -341,7 +342,7 @@ def after(mem: k.Vector, p: TrickPosition, x: int, y: int) -> tuple[TrickPositio
 
 @inner
 def at_end(mem: k.Vector, flags: int) -> int:
-    """What the leader makes, cards apart, when all are played."""
+    """Return the leader's margin at the end of the deal beside the points of cards."""
     moon = flags & MOONS
     if moon not in (0, MOONS):
         value = mem[H_MOON]

@@ -1,7 +1,7 @@
-"""Alpha-beta in zero windows over positions between two tricks, and the values that it finds.
+"""Alpha-beta search in zero windows over positions between two tricks, and the values it finds.
 
-The search keeps its own stack instead of calling itself: numba cannot load a recursive function
-from its cache (its issue 6061).
+The search keeps its own stack instead of calling itself, because numba cannot load a recursive
+function from its cache (numba issue 6061).
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from hearts_env.solve.dd.memory import (
 from hearts_env.support.bits import highest, lowest, popcount
 from hearts_env.support.jit import inner, jit
 
-# ---- the stack: a frame for each trick that is being searched ------------------------------------
+# ---- the stack: a frame for each trick of the current line ---------------------------------------
 (
     F_A,  # the position, for its leader ...
     F_B,
     F_MARKS,
     F_LEFT,
     F_FLAGS,
-    F_TARGET,  # ... and whether it reaches this is asked
-    F_BEST,  # the best of the leads that are done
-    F_LEADS,  # those not yet tried
-    F_LEAD,  # the one being tried
-    F_WORST,  # the worst that the replies to it have led to
-    F_REPLIES,  # those not yet tried
-    F_CANDIDATES,  # what the follower may be tried with, any lead
-    F_POINTS,  # of the trick being tried ...
+    F_TARGET,  # ... and the value that it should reach
+    F_BEST,  # the best value of the leads done
+    F_LEADS,  # the leads not yet tried
+    F_LEAD,  # the current lead
+    F_WORST,  # the worst value of the replies to it so far
+    F_REPLIES,  # the replies not yet tried
+    F_CANDIDATES,  # the replies worth trying on any lead
+    F_POINTS,  # the points of the current trick ...
     F_FOLLOWED,  # ... and whether the follower takes it
     F_KEY,  # the position in the transposition table: see `memory.key_of`
     F_KEY2,
@@ -50,7 +50,7 @@ from hearts_env.support.jit import inner, jit
 def _look_up(
     mem: k.Vector, p: d.TrickPosition, low: int, high: int
 ) -> tuple[int, int, int, int, int, int]:
-    """Bounds of a position narrowed by what is stored; its key, key2, place and entry or 0."""
+    """Return a position's bounds narrowed by the tables; its key, key2, place, and entry or 0."""
     n = popcount(p.a)
     if has_endgame(mem, n, p.flags):
         value = endgame_value(mem, n, p)
@@ -64,7 +64,7 @@ def _look_up(
 def _begin_frame(
     mem: k.Vector, frame: int, p: d.TrickPosition, target: int, lead_only: int
 ) -> None:
-    """Make a frame for a position, no trick tried yet."""
+    """Make a frame for a position, with no trick tried yet."""
     leads = d.legal_leads(mem, p) if lead_only == d.ALL else p.a
     mem[frame + F_A] = p.a
     mem[frame + F_B] = p.b
@@ -80,7 +80,7 @@ def _begin_frame(
 
 @inner
 def _take_in(mem: k.Vector, frame: int, value: int) -> bool:
-    """Take in the value of the trick that was tried last; whether the position is done."""
+    """Take in the value of the last trick; return whether the position is done."""
     target = mem[frame + F_TARGET]
     if mem[frame + F_FOLLOWED]:
         value = mem[frame + F_POINTS] - value
@@ -101,7 +101,7 @@ def _take_in(mem: k.Vector, frame: int, value: int) -> bool:
 
 @inner
 def _store_result(mem: k.Vector, frame: int) -> None:
-    """Store what was found of a position that is done."""
+    """Store the bounds found for a position that is done."""
     place = mem[frame + F_PLACE]
     if place:
         best = mem[frame + F_BEST]
@@ -117,7 +117,7 @@ def _store_result(mem: k.Vector, frame: int) -> None:
 
 @inner
 def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[d.TrickPosition, int, bool]:
-    """Try the next reply, or if none is left the next lead; what comes after, as `after`."""
+    """Try the next reply, or the next lead if no reply is left. Return the result of ``after``."""
     p = d.TrickPosition(
         mem[frame + F_A],
         mem[frame + F_B],
@@ -145,16 +145,16 @@ def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[d.TrickPosi
 
 @jit
 def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
-    """A bound of the value of the root, for its leader, that decides whether it reaches `target`.
+    """Return a bound of the root's value for its leader that decides whether it reaches `target`.
 
-    At least `target`: a lower bound; less: an upper bound (fail-soft).
+    A bound of at least `target` is a lower bound, any other an upper bound (fail-soft).
 
     Args:
         mem: The vector of a `TranspositionTable`, with the root in it.
-        target: What the leader wants.
-        lead_only: The leads allowed at the root, as a mask; `ALL`: what the rules allow after
-            the first trick.
-        reply_only: The replies allowed at the root; `ALL`: what the rules allow.
+        target: The value in question.
+        lead_only: The allowed leads at the root, as a mask. If `ALL`, the legal ones after the
+            first trick.
+        reply_only: The allowed replies at the root. If `ALL`, the legal ones.
     """
     budget = mem[d.H_LIMIT] - mem[d.H_NODES]
     nodes = 0
@@ -163,7 +163,7 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
     )
     frame = d.ZERO + d.H_STACK
     while True:
-        # A position: its value, or a bound that is enough, or a new frame.
+        # Find a position's value or a sufficient bound, or begin a new frame.
         low, high, flags = bounds(mem, p)
         p = d.TrickPosition(p.a, p.b, p.marks, p.left, flags)
         leads = lead_only if frame == d.H_STACK else d.ALL
@@ -185,7 +185,7 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
             mem[frame + F_ENTRY] = entry
             mem[frame + F_LOW] = low
             mem[frame + F_HIGH] = high
-        # Up the stack, as far as positions are done.
+        # Go up the stack as far as positions are done.
         while is_done and frame != d.H_STACK:
             frame -= d.FRAME
             is_done = _take_in(mem, frame, value)
@@ -207,7 +207,7 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
 
 @jit
 def exact(mem: k.Vector, guess: int, lead_only: int, reply_only: int) -> int:
-    """The value of the root for its leader, from a guess by zero windows (MTD(f))."""
+    """Return the root's value for its leader, from a guess by zero windows (MTD(f))."""
     low = -d.INFINITE
     high = d.INFINITE
     target = guess
@@ -222,10 +222,10 @@ def exact(mem: k.Vector, guess: int, lead_only: int, reply_only: int) -> int:
     return low
 
 
-# ---- the kernel's states: the root ---------------------------------------------------------------
+# ---- the root, from the kernel's states ----------------------------------------------------------
 @inner
 def _is_marked(r: k.Vector, mem: k.Vector, suit: int, card: int) -> bool:
-    """Whether a card of a suit of kind MARKS is a marked one."""
+    """Return whether a card of a suit of kind MARKS is marked."""
     if mem[d.H_QUEEN_MODE] == d.MARKS and suit == SPADES:
         return r[k.R_QUEEN] >> card & 1 != 0
     return r[k.R_POINTS_OF + card] == mem[d.H_MARKED + suit]
@@ -261,7 +261,7 @@ def _set_cards(r: k.Vector, leaders: int, live: int, mem: k.Vector) -> None:
 
 @jit
 def _flags_of(r: k.Vector, s: k.Vector) -> int:
-    """The flags of a state's position, the kitty's apart."""
+    """Return the flags of a state's position, without the kitty's."""
     leader = s[k.LEADER]
     follower = 1 - leader
     flags = d.BROKEN if s[k.BROKEN] else 0
@@ -279,12 +279,12 @@ def _flags_of(r: k.Vector, s: k.Vector) -> int:
 
 @jit
 def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
-    """Write the position of a state into `mem`; returns the mover's margin of the points so far."""
+    """Write the position of a state into `mem`; return the mover's margin of the points so far."""
     player = s[k.PLAYER]
     leaders = s[k.HANDS + k.SEAT * player]
     live = leaders | other
     if s[k.TRICK_LEN] == 1:
-        # The card that was led goes back into its hand: it is the only lead then.
+        # Put the lead back into its hand; it is then the only lead.
         leaders = other | s[k.TRICK_MASK]
         live |= s[k.TRICK_MASK]
     _set_cards(r, leaders, live, mem)
@@ -306,7 +306,7 @@ def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
         or kitty_points != mem[d.H_KITTY_POINTS]
         or kitty_penalty != mem[d.H_KITTY_PENALTY]
     ):
-        # These are no part of a stored position.
+        # Stored positions do not include these.
         mem[d.H_MOON] = moon
         mem[d.H_KITTY_POINTS] = kitty_points
         mem[d.H_KITTY_PENALTY] = kitty_penalty
@@ -317,7 +317,7 @@ def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
 
 @jit
 def _settled(r: k.Vector, mem: k.Vector, before: int, value: int) -> int:
-    """The mover's margin of the whole deal, from that of the points so far and the value."""
+    """Return the mover's margin of the whole deal, from its margin so far and the root's value."""
     if mem[d.H_ORDINAL]:
         if 2 * value > mem[d.H_MOON]:
             return r[k.R_MOON_POINTS]
@@ -328,10 +328,9 @@ def _settled(r: k.Vector, mem: k.Vector, before: int, value: int) -> int:
 
 @jit
 def _run_of(r: k.Vector, mem: k.Vector, hand: int, live: int, card: int) -> int:
-    """The bit at which the root has the highest card of the run that `card` is part of.
+    """Return the root's bit of the highest card of `card`'s run.
 
-    `hand` is the root's mask of the cards of its holder, `live` all cards held, as the deck has
-    them.
+    `hand` is the root's mask of its holder's cards, `live` the deck's mask of all cards held.
     """
     suit = r[k.R_SUIT_OF + card]
     below = live & r[k.R_SUIT_MASK + suit] & ((1 << card) - 1)
@@ -347,7 +346,7 @@ def _run_of(r: k.Vector, mem: k.Vector, hand: int, live: int, card: int) -> int:
 def _first_replies(
     r: k.Vector, s: k.Vector, mem: k.Vector, other: int, live: int, card: int
 ) -> int:
-    """The replies to the lead of `card`, restricted on a first trick that forbids points."""
+    """Return the replies to the lead of `card`, restricted on a first trick that forbids points."""
     if s[k.TRICK_NUM] or r[k.R_POINTS_ON_FIRST_TRICK]:
         return d.ALL
     harmless = other & ~r[k.R_PENALTY]
@@ -369,10 +368,10 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
 
     Args:
         r: The rules, of two players.
-        s: A state in the play, or the view of the player to act: the other's hand is not read.
-        other: The other player's cards.
-        mem: The vector of a `TranspositionTable` of these rules, which learns.
-        out: 52 numbers; those of other cards are left alone.
+        s: A state in the play, or the view of the player to act: the opponent's hand is not read.
+        other: The opponent's cards.
+        mem: The vector of a `TranspositionTable` of these rules; it gains entries.
+        out: 52 numbers; those of other cards do not change.
 
     Returns:
         The legal cards as a mask; -1 if `H_LIMIT` was not enough.
@@ -393,7 +392,7 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
         card = highest(cards)
         cards &= ~(1 << card)
         run = _run_of(r, mem, hand, live, card)
-        if run != last:  # else it is worth what its neighbour is
+        if run != last:  # else it has its neighbour's value
             last = run
             if leading:
                 replies = _first_replies(r, s, mem, other, live, card)
@@ -406,7 +405,7 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
 
 @jit
 def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
-    """The margin of the player to act, as ``card_values`` has it, under best play."""
+    """Return the margin of the player to act under best play, as in ``card_values``."""
     before = _set_root(r, s, other, mem)
     leading = s[k.TRICK_LEN] == 0
     if leading and s[k.TRICK_NUM] > 0:
@@ -427,7 +426,7 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
         if run == last:
             continue
         last = run
-        # Only what is better than the best so far need be known exactly (Scout).
+        # Only a value above the best so far must be exact (Scout).
         if leading:
             replies = _first_replies(r, s, mem, other, live, card)
             if best == -d.INFINITE:
@@ -445,10 +444,10 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
 
 @jit
 def world_values(r: k.Vector, v: k.Vector, hands: k.Vector, mem: k.Vector, values: k.Vector) -> int:
-    """Write ``card_values`` for each of the other's possible `hands` into a row of `values`.
+    """Write ``card_values`` for each of the opponent's possible `hands` into a row of `values`.
 
-    `v` is the view of the player to act; the columns are its legal cards, ascending. Returns how
-    many rows were written: all, unless `H_LIMIT` was not enough.
+    `v` is the view of the player to act; the columns are its legal cards, ascending. Return the
+    number of rows written: all, unless `H_LIMIT` was not enough.
     """
     out = mem[d.H_OUT : d.H_OUT + k.MAX_CARDS]
     for i in range(len(hands)):
@@ -465,16 +464,16 @@ def world_values(r: k.Vector, v: k.Vector, hands: k.Vector, mem: k.Vector, value
 
 @jit
 def position_values(r: k.Vector, states: k.Vector, mem: k.Vector, values: k.Vector) -> bool:
-    """Write the margin of the player to act of each state, seat 0's where a game is over.
+    """Write each state's margin for its player to act, or for seat 0 if the game is over.
 
-    The states are after the exchange. Returns whether all were written: `H_LIMIT` was enough.
+    The states are after the exchange. Return False if `H_LIMIT` was not enough.
     """
     for i in range(len(states)):
         s = states[i]
         if s[k.PHASE] == k.OVER:
             values[i] = k.margin_sum(r, s, 0)
         elif s[k.PHASE] == k.MOON:
-            # The shooter is as far ahead under either choice.
+            # The shooter's margin is the same under either choice.
             player = s[k.PLAYER]
             values[i] = r[k.R_MOON_POINTS]
             values[i] += k.mask_points(r, s[k.TAKEN + k.SEAT * (1 - player)] & ~r[k.R_PENALTY])
