@@ -76,24 +76,24 @@ def test_value_of_each_hand_equals_the_tree(text):
     gained = 0.0
     for player, side in enumerate(tree.sides):
         whole = whole_game(tree.rules, player)
-        fans = [whole.slice(hand, hand + 1) for hand in range(len(side.hands))]
-        found = np.array([responses.value(fan, ALL) for fan in fans])
+        batches = [whole.slice(hand, hand + 1) for hand in range(len(side.hands))]
+        found = np.array([responses.value(infosets, ALL) for infosets in batches])
         expected = best_response(tree, player, chances[1 - player]).hand_values
         assert found == pytest.approx(expected, abs=1e-10)
-        gained += found.sum() - sum(itself.value(fan) for fan in fans)
+        gained += found.sum() - sum(itself.value(infosets) for infosets in batches)
     # The agent's margin against itself is 0 over both seats.
     assert gained / 2 == pytest.approx(exploitability(tree, chances), abs=1e-10)
 
 
 def test_worlds_split_into_parts_give_same_answers(monkeypatch):
-    """A hand without a choice is not searched, so depths differ within a fan."""
+    """A hand without a choice is not searched, so depths differ within a batch."""
     tree, agent = mixing("micro")
     responses = Responses(tree.rules, agent.action_probs)
 
     def answers():
-        fans = [whole_game(tree.rules, player) for player in range(2)]
-        values = [responses.value(fan, depth) for fan in fans for depth in (1, 2)]
-        return [*responses.card_values(fans[0], 1).ravel(), *values]
+        batches = [whole_game(tree.rules, player) for player in range(2)]
+        values = [responses.value(infosets, depth) for infosets in batches for depth in (1, 2)]
+        return [*responses.card_values(batches[0], 1).ravel(), *values]
 
     whole = answers()
     for most in (7, 50, 150):
@@ -141,14 +141,14 @@ def test_tracked_beliefs_are_those_of_the_whole_past(name, epsilon):
     tracker, most = Tracker(agent.action_probs, epsilon), 0
     for _ in range(22):
         views = batch.views()
-        fan = tracker.fan(views)
+        infosets = tracker.infosets(views)
         for row, view in enumerate(views):
             expected = belief(view, agent.action_probs, epsilon=epsilon)
-            own = slice(fan.starts[row], fan.starts[row + 1])
+            own = slice(infosets.starts[row], infosets.starts[row + 1])
             live = expected.weights > 0
-            hands = fan.states[own, k.HANDS + k.SEAT * (1 - view.player)]
+            hands = infosets.states[own, k.HANDS + k.SEAT * (1 - view.player)]
             assert hands.tolist() == expected.hands[live].tolist()
-            assert np.allclose(fan.weights[own], expected.weights[live])
+            assert np.allclose(infosets.weights[own], expected.weights[live])
             most = max(most, int((~live).sum()))
         games = np.arange(len(views))
         chosen = agent.act_batch(views)
@@ -182,14 +182,14 @@ def test_nearly_impossible_worlds_are_left_out():
         chances[np.arange(len(views)), legal.argmax(1)] = 1.0
         return chances
 
-    def choose(fan):
-        least.append(fan.weights.min())
-        return responses.by_worlds(fan)
+    def choose(infosets):
+        least.append(infosets.weights.min())
+        return responses.by_worlds(infosets)
 
     least = []
     responses = Responses(Rules.preset("micro"), policy, choose)
-    fan = whole_game(responses.rules, 0)
-    responses.value(fan._replace(weights=fan.weights * 1e-200))
+    infosets = whole_game(responses.rules, 0)
+    responses.value(infosets._replace(weights=infosets.weights * 1e-200))
     assert min(least) > 0
 
 
@@ -526,10 +526,10 @@ def test_estimated_positions_are_near_the_listed_ones(monkeypatch):
     listed = 0
     step = Responses._step
 
-    def counted(self, fan, plan, **options):
+    def counted(self, infosets, plan, **options):
         nonlocal listed
-        listed += len(fan.states)
-        return step(self, fan, plan, **options)
+        listed += len(infosets.states)
+        return step(self, infosets, plan, **options)
 
     monkeypatch.setattr(Responses, "_step", counted)
     for awake, least in ((None, 0.4), (range(3, 6), 0.2)):  # some hands are ruled out by then

@@ -149,7 +149,7 @@ def test_search_plays_as_a_plain_count(models):
             weighed = searching.weighed(BatchView.of([view]))
             found = (weighed.values / 0.3 + weighed.logs)[0, view.legal_actions()]
             np.testing.assert_allclose(found, scores, atol=1e-9)
-            assert sum(fan.weights.sum() for fan in weighed.fans) == pytest.approx(1.0)
+            assert sum(infosets.weights.sum() for infosets in weighed.batches) == pytest.approx(1.0)
             chosen = view.legal_actions().index(searching.act(view))
             assert scores[chosen] == pytest.approx(scores.max())
             different += searching.act(view) != plain.act(view)
@@ -158,12 +158,12 @@ def test_search_plays_as_a_plain_count(models):
 
 def test_opponent_models_count_by_their_probability():
     views = BatchGame("two_player", 2, seed=1).views()
-    fan = Tracker(network_player("two_player").action_probs).fan(views)
-    count = len(fan.weights) // 2
-    fans = _shared([(fan, np.log([0.75, 1.0])), (fan, np.log([0.25, 0.0 + 1e-300]))])
-    places = _places(fans)
+    infosets = Tracker(network_player("two_player").action_probs).infosets(views)
+    count = len(infosets.weights) // 2
+    batches = _shared([(infosets, np.log([0.75, 1.0])), (infosets, np.log([0.25, 0.0 + 1e-300]))])
+    places = _places(batches)
     for view, parts in enumerate(([12, 4], [16, 0])):
-        own = fan.numbers == view
+        own = infosets.numbers == view
         both = np.concatenate([each[own] for each in places])
         assert sorted(both) == list(range(2 * count))
         assert [int((each[own] < 16).sum()) for each in places] == parts
@@ -171,7 +171,7 @@ def test_opponent_models_count_by_their_probability():
         assert first.max() > count / 2  # equally likely ones: not the first of the list
     sums = np.array([[[2.0, -np.inf], [9.0, 5.0]], [[8.0, -np.inf], [0.0, 0.0]]])
     weights = np.array([[0.5, 1.0], [1.0, 0.0]])
-    means = _means(fans, sums, weights)
+    means = _means(batches, sums, weights)
     np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
 
 
@@ -179,9 +179,9 @@ def test_short_time_limit_is_nearly_met(clock, monkeypatch):
     """The clock advances by a millisecond per world."""
     values = Responses.card_values
 
-    def slow(self, fan, *more):
-        clock.time += 0.001 * len(fan.states)
-        return values(self, fan, *more)
+    def slow(self, infosets, *more):
+        clock.time += 0.001 * len(infosets.states)
+        return values(self, infosets, *more)
 
     monkeypatch.setattr(Responses, "card_values", slow)
     game = Game.deal("two_player", 1)
@@ -231,9 +231,9 @@ def test_invalid_champion_arguments_are_refused(make, words):
 
 def test_impossible_opponent_models_are_equally_likely():
     views = BatchGame("mini", 3, seed=1).views()
-    fan = Tracker(network_player().action_probs).fan(views)
+    infosets = Tracker(network_player().action_probs).infosets(views)
     chances = [np.array([-np.inf, -2.0, -np.inf]), np.array([-np.inf, -np.inf, -9.0])]
-    shared = _shared([(fan, each) for each in chances])
+    shared = _shared([(infosets, each) for each in chances])
     sums = [each.totals for each in shared]
     np.testing.assert_allclose(sums, [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
 

@@ -21,7 +21,7 @@ from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_views
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import Fan, Policy, Tracker, check_two_players
+from hearts_env.solve.beliefs import InfoSets, Policy, Tracker, check_two_players
 from hearts_env.solve.best_response import probs_function
 from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_env.support.arguments import check_chance, check_number
@@ -133,21 +133,21 @@ class Attacker(CachingAgent):
         actions = np.array([mask.bit_length() - 1 for mask in legal.tolist()], np.int64)
         rows = np.flatnonzero(is_play & (legal & (legal - 1) != 0))
         if len(rows):
-            fan = self._tracker.fan(views.subset(rows))
-            actions[rows] = self.choose(views.rules, fan)
+            infosets = self._tracker.infosets(views.subset(rows))
+            actions[rows] = self.choose(views.rules, infosets)
         return actions
 
-    def choose(self, rules: Rules, fan: Fan) -> Ints:
-        """Return the action in each information set of `fan`, ``(len(fan.seats),) int64``."""
+    def choose(self, rules: Rules, infosets: InfoSets) -> Ints:
+        """Return the action in each information set, ``(len(infosets.seats),) int64``."""
         responses = self._of(rules)
         method = METHODS[self.method]
-        actions = np.empty(len(fan.seats), np.int64)
-        left = rules.hand_size - fan.states[fan.starts[:-1], k.TRICK_NUM]
+        actions = np.empty(len(infosets.seats), np.int64)
+        left = rules.hand_size - infosets.states[infosets.starts[:-1], k.TRICK_NUM]
         is_late = left <= (self.tricks if method.has_endings else 0)
         for sets, depth in ((is_late, ALL), (~is_late, method.depth)):
             some = np.flatnonzero(sets)
             if len(some):
-                part = fan.subset(some)
+                part = infosets.subset(some)
                 actions[some] = responses.best(part, depth) if depth else responses.chooser(part)
         return actions
 
@@ -224,14 +224,14 @@ def as_policy(agent: Any, name: str = "") -> Policy:
     return policy
 
 
-def played_by(rules: Rules, agent: Agent) -> Callable[[Fan], Ints]:
+def played_by(rules: Rules, agent: Agent) -> Callable[[InfoSets], Ints]:
     """Return a chooser that plays like `agent`."""
 
-    def choose(fan: Fan) -> Ints:
-        firsts = np.ascontiguousarray(fan.starts[:-1])
-        vectors = np.empty((len(firsts), fan.states.shape[1]), np.int64)
+    def choose(infosets: InfoSets) -> Ints:
+        firsts = np.ascontiguousarray(infosets.starts[:-1])
+        vectors = np.empty((len(firsts), infosets.states.shape[1]), np.int64)
         players = np.empty(len(firsts), np.int64)
-        write_views(rules.vector, fan.states, firsts, vectors, players)
+        write_views(rules.vector, infosets.states, firsts, vectors, players)
         return np.asarray(agent.act_batch(BatchView(rules, vectors, players)), np.int64)
 
     return choose

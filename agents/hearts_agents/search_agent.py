@@ -29,7 +29,7 @@ from hearts_agents.models.network import EncoderAgent
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import Fan, Tracker, check_two_players
+from hearts_env.solve.beliefs import InfoSets, Tracker, check_two_players
 from hearts_env.solve.response import Responses
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_chance, check_positive
@@ -93,9 +93,9 @@ class Weighed(NamedTuple):
     -inf for illegal actions."""
     logs: Floats
     """log p, ``(views, num_actions)``."""
-    fans: list[Fan]
-    """All worlds of each view, one fan per opponent model. A weight is the probability of world and
-    model. The weights of a view sum to 1 over all models."""
+    batches: list[InfoSets]
+    """All worlds of each view, one batch per opponent model. A weight is the probability of world
+    and model. The weights of a view sum to 1 over all models."""
 
 
 class OpponentModel:
@@ -196,9 +196,9 @@ class SearchAgent(CachingAgent):
         """Return the values by which it chooses. Each view's player must have a card to play."""
         begin = clock.now()
         logs = np.log(np.maximum(self._opponents[0].chances(views), 1e-9))
-        fans = _shared([model.tracker.judged(views) for model in self._opponents])
-        places = _places(fans)
-        sums, weights = np.zeros((len(fans), *logs.shape)), np.zeros((len(fans), len(views)))
+        batches = _shared([model.tracker.with_likelihoods(views) for model in self._opponents])
+        places = _places(batches)
+        sums, weights = np.zeros((len(batches), *logs.shape)), np.zeros((len(batches), len(views)))
         most = min(1 + max(each.max() for each in places), self.budget.worlds)
         allowed = self.budget.seconds * len(views)
         # A short time may end after the first few worlds. Without a time, no check is needed.
@@ -207,7 +207,7 @@ class SearchAgent(CachingAgent):
             last = min(first + some, most)
             for number, responses in enumerate(self._of(views.rules)):
                 is_next = (places[number] >= first) & (places[number] < last)
-                sets, part = _worlds_of(fans[number], is_next)
+                sets, part = _worlds_of(batches[number], is_next)
                 if len(sets):
                     sums[number, sets] += responses.card_values(part, 1)
                     weights[number, sets] += part.totals
@@ -215,7 +215,7 @@ class SearchAgent(CachingAgent):
             first, some = last, min(2 * some, _AT_ONCE)
             if spent * (first + some) / first > allowed:
                 break
-        return Weighed(_means(fans, sums, weights), logs, fans)
+        return Weighed(_means(batches, sums, weights), logs, batches)
 
     def _of(self, rules: Rules) -> list[Responses]:
         """Return the values of cards against each opponent model."""
@@ -236,36 +236,36 @@ def _checked(models: object) -> tuple[Agent, ...]:
     )
 
 
-def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
+def _shared(models: list[tuple[InfoSets, Floats]]) -> list[InfoSets]:
     """Return each model's worlds, weighted by the model's probability.
 
     If all models are impossible, they are equally likely.
     """
-    logs = np.stack([chances for _, chances in judged])
+    logs = np.stack([chances for _, chances in models])
     best = logs.max(0)
     likely = np.exp(logs - np.where(np.isfinite(best), best, 0.0))
     likely[:, ~np.isfinite(best)] = 1.0
     shares = likely / likely.sum(0)
     return [
-        fan._replace(weights=fan.weights * share[fan.numbers])
-        for (fan, _), share in zip(judged, shares, strict=True)
+        infosets._replace(weights=infosets.weights * share[infosets.numbers])
+        for (infosets, _), share in zip(models, shares, strict=True)
     ]
 
 
-def _places(fans: list[Fan]) -> list[Ints]:
+def _places(batches: list[InfoSets]) -> list[Ints]:
     """Return the place of each world in its view's order of examination, from 0.
 
     Within a model the likeliest worlds come first, equally likely ones in a mixed order. The models
     take turns in proportion to their probabilities.
     """
-    turns, numbers = [], [fan.numbers for fan in fans]
-    for fan, own in zip(fans, numbers, strict=True):
-        begins = fan.starts[:-1][own]
+    turns, numbers = [], [infosets.numbers for infosets in batches]
+    for infosets, own in zip(batches, numbers, strict=True):
+        begins = infosets.starts[:-1][own]
         count = np.arange(len(own))
         mixed = (count - begins) * _GOLDEN % 1.0
         ranks = np.empty(len(own))
-        ranks[np.lexsort((mixed, -fan.weights, own))] = count - begins
-        turns.append((ranks + 0.5) / np.maximum(fan.totals, _UNLIKELY)[own])
+        ranks[np.lexsort((mixed, -infosets.weights, own))] = count - begins
+        turns.append((ranks + 0.5) / np.maximum(infosets.totals, _UNLIKELY)[own])
     together = np.concatenate(numbers)
     order = np.lexsort((np.concatenate(turns), together))
     sizes = np.bincount(together)
@@ -274,21 +274,23 @@ def _places(fans: list[Fan]) -> list[Ints]:
     return np.split(places, np.cumsum([len(own) for own in numbers])[:-1])
 
 
-def _worlds_of(fan: Fan, is_chosen: Bools) -> tuple[Ints, Fan]:
+def _worlds_of(infosets: InfoSets, is_chosen: Bools) -> tuple[Ints, InfoSets]:
     """Return the information sets with chosen worlds of positive weight, and these worlds."""
-    keep = np.flatnonzero(is_chosen & (fan.weights > 0))
-    sets, firsts = np.unique(fan.numbers[keep], return_index=True)
+    keep = np.flatnonzero(is_chosen & (infosets.weights > 0))
+    sets, firsts = np.unique(infosets.numbers[keep], return_index=True)
     starts = np.append(firsts, len(keep))
-    return sets, Fan(fan.states[keep], fan.weights[keep], starts, fan.seats[sets])
+    return sets, InfoSets(
+        infosets.states[keep], infosets.weights[keep], starts, infosets.seats[sets]
+    )
 
 
-def _means(fans: list[Fan], sums: Floats, weights: Floats) -> Floats:
+def _means(batches: list[InfoSets], sums: Floats, weights: Floats) -> Floats:
     """Return the mean over all models by probability, however many of their worlds were examined.
 
     Models without an examined world are left out.
     """
     seen = weights > 0
-    shares = np.where(seen, [fan.totals for fan in fans], 0.0)
+    shares = np.where(seen, [infosets.totals for infosets in batches], 0.0)
     shares /= shares.sum(0)
     means = np.zeros(sums.shape[1:])
     for share, total, weight, is_seen in zip(shares, sums, weights, seen, strict=True):

@@ -361,7 +361,7 @@ def _plate(
     w: float,
     info_w: float | None = None,
 ) -> list[Item]:
-    """Return the name plate; its text takes the first `info_w`, by default all of it."""
+    """Return the name plate. Its text takes the first `info_w`, by default all of it."""
     player = picture.seats[seat]
     moves, wins = seat == picture.current_player, seat in picture.winners
     right = x + (w if info_w is None else info_w) - 10

@@ -250,7 +250,7 @@ class Window:
     """A window on the screen. It opens with the first frame.
 
     Once the user has closed it, later frames are ignored and the game goes on. pygame has one
-    window per process; the newest `Window` owns it.
+    window per process. The newest `Window` owns it.
 
     Attributes:
         was_quit: If True, the user has closed the window.
@@ -263,7 +263,7 @@ class Window:
 
         Args:
             caption: The text in the window's title bar.
-            fps: The most frames per second; `show` waits as needed. If None, it never waits.
+            fps: The most frames per second. `show` waits as needed. If None, it never waits.
         """
         self._caption = caption
         self._fps = fps

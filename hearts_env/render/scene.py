@@ -64,7 +64,7 @@ class TablePicture:
         kitty: The cards of the kitty, or their number if the viewer may not see them.
         hearts_broken: If True, hearts have been broken.
         trump: The trump suit, or None.
-        message: Text across the table, e.g. the result; lines end at newlines.
+        message: Text across the table, e.g. the result. Lines end at newlines.
         winners: The seats with the lowest score; only after the deal.
     """
 

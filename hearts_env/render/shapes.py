@@ -23,7 +23,7 @@ Anchor: TypeAlias = Literal["start", "middle", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Rect:
-    """A rectangle with round corners; its stroke is centred on the edge."""
+    """A rectangle with round corners. Its stroke is centred on the edge."""
 
     x: float
     y: float
@@ -95,7 +95,7 @@ def moved(contours: tuple[Contour, ...], x: float, y: float, size: float) -> tup
 
 
 def suit_path(suit: str, x: float, y: float, size: float, fill: str) -> Path:
-    """Return a suit's symbol, `size` high, centred at `(x, y)`; a negative size turns it around."""
+    """Return a suit's symbol, `size` high, centred at `(x, y)`. A negative size turns it around."""
     return Path(moved(_SUITS[suit], x, y, size), fill)
 
 
@@ -142,7 +142,7 @@ def fitted(text: str, size: float, width: float, *, bold: bool = False) -> str:
 
 
 def wrapped(text: str, size: float, width: float, *, bold: bool = False) -> list[str]:
-    """Return the text broken at spaces into lines of about `width`; longer words are cut."""
+    """Return the text broken at spaces into lines of about `width`. Longer words are cut."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -260,7 +260,7 @@ def card_face(
     *,
     centre: bool = True,
 ) -> Group:
-    """Return an open card, `w` wide; its upper left corner is the origin.
+    """Return an open card, `w` wide. Its upper left corner is the origin.
 
     Args:
         card: its name.
@@ -296,7 +296,7 @@ def card_face(
 
 @lru_cache(maxsize=64)
 def card_back(w: float) -> Group:
-    """Return a closed card, `w` wide; its upper left corner is the origin."""
+    """Return a closed card, `w` wide. Its upper left corner is the origin."""
     h, rim = w * HEIGHT, 0.07 * w
     columns, rows = 4, 6
     cell_w, cell_h = (w - 2.6 * rim) / columns, (h - 2.6 * rim) / rows

@@ -2,7 +2,7 @@
 
 A view of two-player Hearts allows at most a few hundred hidden worlds. Deals are uniform. By Bayes'
 rule the probability of a world is therefore proportional to the probability of the opponent's plays
-with its hand in that world. ``belief`` weighs one view from the first card on; a ``Tracker``
+with its hand in that world. ``belief`` weighs one view from the first card on. A ``Tracker``
 remembers its conclusions, for many games at once.
 
 Policies come from outside (an agent's ``action_probs``), so their probabilities are checked here.
@@ -198,7 +198,7 @@ def _write_past_views(
 ) -> None:
     """Write the views and actions of all plays of `seat` so far, for each pair of dealt hands.
 
-    The first `skip` plays are left out; `s` is memory for the replay.
+    The first `skip` plays are left out. `s` is memory for the replay.
     """
     for i in range(len(deals)):
         begin_past(r, seen, deals[i, 0], deals[i, 1], s)
@@ -327,13 +327,13 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
             f"policy: {policy!r} is not a function of views; give agent.action_probs", value=policy
         )
     tracker = Tracker(policy, epsilon)
-    one = tracker._open(view)
-    tracker._ask(view.rules, [one])
-    weights, _ = tracker._close(one)
+    one = tracker._replay(view)
+    tracker._add_likelihoods(view.rules, [one])
+    weights, _ = tracker._posterior(one)
     return Belief(one.hands, weights, one.logs)
 
 
-class Fan(NamedTuple):
+class InfoSets(NamedTuple):
     """Information sets, each with its possible worlds side by side."""
 
     states: Ints
@@ -356,18 +356,18 @@ class Fan(NamedTuple):
         found: Floats = np.add.reduceat(self.weights, self.starts[:-1])
         return found
 
-    def subset(self, sets: Ints) -> Fan:
+    def subset(self, sets: Ints) -> InfoSets:
         """Return some of the information sets, ascending."""
         sizes = np.diff(self.starts)[sets]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.arange(starts[-1]) + np.repeat(self.starts[sets] - starts[:-1], sizes)
-        return Fan(self.states[rows], self.weights[rows], starts, self.seats[sets])
+        return InfoSets(self.states[rows], self.weights[rows], starts, self.seats[sets])
 
-    def slice(self, first: int, last: int) -> Fan:
+    def slice(self, first: int, last: int) -> InfoSets:
         """Return the information sets from `first` to before `last`, sharing the memory."""
         starts = self.starts[first : last + 1]
         rows = slice(starts[0], starts[-1])
-        return Fan(
+        return InfoSets(
             self.states[rows], self.weights[rows], starts - starts[0], self.seats[first:last]
         )
 
@@ -382,7 +382,7 @@ _Key = tuple[int, int, tuple[int, ...]]
 
 
 @dataclass
-class _Open:
+class _Pending:
     """A view with worlds still to be weighed."""
 
     view: PlayerView
@@ -414,7 +414,7 @@ class Tracker:
         self.epsilon = check_chance("epsilon", epsilon)
         self._cache: dict[_Key, tuple[Ints, Floats, int]] = {}
 
-    def fan(self, views: BatchView) -> Fan:
+    def infosets(self, views: BatchView) -> InfoSets:
         """Return the worlds of each view, weighted by probability.
 
         Worlds that the policy rules out are dropped. If none remain, all get equal weight.
@@ -422,38 +422,38 @@ class Tracker:
         Raises:
             HeartsError: the views are not of two players, or the policy gives no probabilities.
         """
-        return self.judged(views)[0]
+        return self.with_likelihoods(views)[0]
 
-    def judged(self, views: BatchView) -> tuple[Fan, Floats]:
+    def with_likelihoods(self, views: BatchView) -> tuple[InfoSets, Floats]:
         """Return the weighted worlds, and how well the policy explains the opponent's play.
 
         Returns:
-            The worlds as ``fan`` gives them; and ``(len(views),)`` log probabilities of the
+            The worlds as ``infosets`` gives them; and ``(len(views),)`` log probabilities of the
             opponent's plays, the mean over the worlds possible now, -inf for 0. They compare
-            policies within one view; between views they mean nothing.
+            policies within one view. Between views they mean nothing.
 
         Raises:
-            HeartsError: as in ``fan``.
+            HeartsError: as in ``infosets``.
         """
         check_two_players(views.rules)
         seats = views.players.astype(np.int64)
-        opened = [self._open(views[row]) for row in range(len(views))]
-        self._ask(views.rules, opened)
+        pending = [self._replay(views[row]) for row in range(len(views))]
+        self._add_likelihoods(views.rules, pending)
         states, weights, sizes = [], [], []
-        chances = np.empty(len(opened))
-        for row, one in enumerate(opened):
-            likely, chances[row] = self._close(one)
+        chances = np.empty(len(pending))
+        for row, one in enumerate(pending):
+            likely, chances[row] = self._posterior(one)
             live = np.flatnonzero(likely)
             states.append(_worlds(views.rules, one.view, one.hands[live]))
             weights.append(likely[live])
             sizes.append(len(live))
         starts = np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))])
-        if not opened:
+        if not pending:
             none = np.empty((0, views.rules.state_size), np.int64)
-            return Fan(none, np.empty(0), starts, seats), chances
-        return Fan(np.concatenate(states), np.concatenate(weights), starts, seats), chances
+            return InfoSets(none, np.empty(0), starts, seats), chances
+        return InfoSets(np.concatenate(states), np.concatenate(weights), starts, seats), chances
 
-    def _open(self, view: PlayerView) -> _Open:
+    def _replay(self, view: PlayerView) -> _Pending:
         """Begin with the conclusions at the player's last decision."""
         hands = hidden_hands(view)
         v, player = view.vector, view.player
@@ -468,11 +468,11 @@ class Tracker:
             if (before[places] == dealt).all():
                 logs, skip = was[places], plays
         vectors, actions = past_plays(view.rules, v, 1 - player, deals, skip)
-        return _Open(view, (player, mine, codes), hands, dealt, logs, vectors, actions)
+        return _Pending(view, (player, mine, codes), hands, dealt, logs, vectors, actions)
 
-    def _ask(self, rules: Rules, opened: list[_Open]) -> None:
+    def _add_likelihoods(self, rules: Rules, pending: list[_Pending]) -> None:
         """Add the likelihoods of the opponent's new plays."""
-        asked = [one for one in opened if len(one.actions)]
+        asked = [one for one in pending if len(one.actions)]
         if self.policy is None or not asked:
             return
         vectors = np.concatenate([one.vectors for one in asked])
@@ -491,7 +491,7 @@ class Tracker:
             one.logs = one.logs + logs[begin:end].reshape(len(one.hands), -1).sum(1)
             begin = end
 
-    def _close(self, one: _Open) -> tuple[Floats, float]:
+    def _posterior(self, one: _Pending) -> tuple[Floats, float]:
         """Remember the conclusions. Return the weights, and the logarithm of their mean before."""
         order = np.argsort(one.dealt)
         plays = sum(code >> 6 != one.view.player for code in one.key[2])

@@ -6,7 +6,7 @@ for an equilibrium and never negative. (With seat 0 always leading, these are th
 seats 0 and 1. Their sum is OpenSpiel's ``nash_conv``, their mean its ``exploitability``.)
 
 One pass over the tree finds a best response. The earnings of each sequence against the given plan
-are summed over its lines; then each information set, from the last to the first, takes its best
+are summed over its lines. Then each information set, from the last to the first, takes its best
 action.
 """
 
@@ -184,7 +184,7 @@ def action_probs_in(tree: Tree, player: int, policy: Policy) -> Floats:
     Args:
         tree: the game.
         player: the player.
-        policy: returns the probabilities of all actions in many views; they are not checked.
+        policy: returns the probabilities of all actions in many views. They are not checked.
     """
     side = tree.sides[player]
     chances = np.ones(side.num_sequences)

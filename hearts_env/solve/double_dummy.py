@@ -89,7 +89,7 @@ def solve_double_dummy(
     """Return the value of a position and of each legal action under perfect play by both players.
 
     Args:
-        game: a two-player game after the exchange; it is not changed.
+        game: a two-player game after the exchange. It is not changed.
         table: the memory to use, by one thread at a time. If None, one from a pool.
         max_nodes: give up after this many positions in all. A deal of `two_player` needs a few
             hundred, 26 cards each without trump a million or two.

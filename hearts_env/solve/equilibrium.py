@@ -101,7 +101,7 @@ class Equilibrium:
         return self.tree.size.gigabytes * 1000
 
     def hand_values(self, player: int = 0) -> list[HandValue]:
-        """Return the value of each hand of `player`, the best first; player 0 leads first."""
+        """Return the value of each hand of `player`, the best first. Player 0 leads first."""
         tree, side = self.tree, self.tree.sides[player]
         values = tree.gradient(player, tree.sides[1 - player].plan(self.chances[1 - player]))
         backward_mean(side.parent, side.first, self.chances[player], values)
@@ -281,7 +281,7 @@ class Solver:
         self._share(lambda task: forward(infosets[task], infosets[task + 1]))
 
     def _share(self, work: Callable[[int], None]) -> None:
-        """Do all tasks; each thread takes them one by one."""
+        """Do all tasks. Each thread takes them one by one."""
         tasks = iter(range(len(self._cuts) - 1))
 
         def take(_thread: int) -> None:

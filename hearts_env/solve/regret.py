@@ -8,7 +8,7 @@ discounts are d = (t - 1)^2.3 / ((t - 1)^2.3 + 1) and d' = t^2.3 / (t^2.3 + 1):
 - the plan has the weight t^5 in the average.
 
 A turn is one pass back over the player's lines and information sets, and one pass forward. The
-first collects the earnings of each sequence and updates regrets and probabilities; the second makes
+first collects the earnings of each sequence and updates regrets and probabilities. The second makes
 the new plan. Both go branch by branch (``hearts_env.solve.walk``), so threads take whole branches.
 Earnings of top sequences are added up afterwards in the order of branches, so the result does not
 depend on the number of threads.
@@ -30,7 +30,7 @@ Lines = tuple[Ints32, Ints32, Array]
 
 Memory = tuple[Floats, Floats, Floats]
 """A player's arrays, one number per sequence: values, chances, regrets. The values are zero before
-and after; they carry earnings of later information sets back to the sequences before them."""
+and after. They carry earnings of later information sets back to the sequences before them."""
 
 
 class Update(NamedTuple):

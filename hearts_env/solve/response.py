@@ -25,7 +25,7 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_views
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import Fan, Policy, check_policy
+from hearts_env.solve.beliefs import InfoSets, Policy, check_policy
 from hearts_env.solve.dd.search import card_values
 from hearts_env.solve.double_dummy import borrowed
 from hearts_env.solve.walk import Walk, start_deal
@@ -47,7 +47,7 @@ _ACTIONS = 64
 """An upper bound of the number of actions, to number the pairs of information set and action."""
 
 
-def whole_game(rules: Rules, seat: int) -> Fan:
+def whole_game(rules: Rules, seat: int) -> InfoSets:
     """Return all deals in which seat 0 leads first, equally likely, by information sets of `seat`.
 
     Use it for small decks, whose deals can be listed. All weights add up to 1.
@@ -59,10 +59,10 @@ def whole_game(rules: Rules, seat: int) -> Fan:
     own = deals[:, seat]
     starts = np.concatenate([[0], np.flatnonzero(own[1:] != own[:-1]) + 1, [len(own)]])
     weights = np.full(len(own), 1.0 / len(own))
-    return Fan(states, weights, starts, np.full(len(starts) - 1, seat))
+    return InfoSets(states, weights, starts, np.full(len(starts) - 1, seat))
 
 
-Chooser = Callable[[Fan], Ints]
+Chooser = Callable[[InfoSets], Ints]
 """Returns the action of the player to act in each information set, ``(sets,) int64``."""
 
 
@@ -133,60 +133,60 @@ class Responses:
         self._shows_more = bool(rules.queen_any_time) or rules.kitty_to != "nobody"
 
     # -- queries ----------------------------------------------------------------------------------
-    def card_values(self, fan: Fan, depth: int = ALL) -> Floats:
+    def card_values(self, infosets: InfoSets, depth: int = ALL) -> Floats:
         """Return the value of each card: the mean margin times the information set's weight.
 
         Args:
-            fan: information sets in which their player is to act.
+            infosets: information sets in which their player is to act.
             depth: the number of the player's own decisions to search, with this one. After them the
                 chooser plays.
 
         Returns:
             ``(sets, num_actions)``, -inf for illegal actions.
         """
-        sets = len(fan.seats)
+        sets = len(infosets.seats)
         table = np.full((sets, self.rules.num_actions), -np.inf)
         if sets:
             plan = _Plan(np.full(sets, depth), np.arange(sets))
-            step, following, after = self._step(fan, plan, is_first=True)
+            step, following, after = self._step(infosets, plan, is_first=True)
             values = self._values(following, after)
             table[step.parents, step.actions] = 0.0
             np.add.at(table, (step.parents, step.actions), values)
         return table
 
-    def best(self, fan: Fan, depth: int = ALL) -> Ints:
+    def best(self, infosets: InfoSets, depth: int = ALL) -> Ints:
         """Return the best action in each information set, ``(sets,) int64``."""
-        values = self.card_values(fan, depth)
-        values /= fan.totals[:, None]
+        values = self.card_values(infosets, depth)
+        values /= infosets.totals[:, None]
         found: Ints = (values >= values.max(1, keepdims=True) - TIE).argmax(1)
         return found
 
-    def value(self, fan: Fan, depth: int = 0) -> float:
+    def value(self, infosets: InfoSets, depth: int = 0) -> float:
         """Return the player's margin from here on, summed over worlds times their weights.
 
-        The first `depth` of its own decisions are searched; then the chooser plays.
+        The first `depth` of its own decisions are searched. Then the chooser plays.
         """
-        plan = _Plan(np.full(len(fan.seats), depth), np.zeros(len(fan.seats), np.int64))
-        return float(self._values(fan, plan).sum())
+        plan = _Plan(np.full(len(infosets.seats), depth), np.zeros(len(infosets.seats), np.int64))
+        return float(self._values(infosets, plan).sum())
 
-    def by_worlds(self, fan: Fan) -> Ints:
+    def by_worlds(self, infosets: InfoSets) -> Ints:
         """Return the action with the best mean double-dummy value over the worlds of each set."""
-        actions = np.empty(len(fan.seats), np.int64)
+        actions = np.empty(len(infosets.seats), np.int64)
         notes = np.empty(k.MAX_CARDS, np.int64), np.empty(k.MAX_CARDS)
-        r, worlds = self.rules.vector, (fan.states, fan.weights, fan.starts)
+        r, worlds = self.rules.vector, (infosets.states, infosets.weights, infosets.starts)
         with borrowed(self.rules) as table:
             _best_by_worlds(r, *worlds, table, notes, actions)
         return actions
 
     # -- forward and back -------------------------------------------------------------------------
-    def _values(self, fan: Fan, plan: _Plan) -> Floats:
+    def _values(self, infosets: InfoSets, plan: _Plan) -> Floats:
         """Return the value of each information set, ``(sets,)``."""
         steps: list[_Step] = []
-        while len(fan.seats):
-            if len(fan.states) > _MOST_ROWS and len(fan.seats) > 1:
-                values = self._values_in_parts(fan, plan)
+        while len(infosets.seats):
+            if len(infosets.states) > _MOST_ROWS and len(infosets.seats) > 1:
+                values = self._values_in_parts(infosets, plan)
                 break
-            step, fan, plan = self._step(fan, plan)
+            step, infosets, plan = self._step(infosets, plan)
             steps.append(step)
         else:
             values = np.empty(0)
@@ -194,43 +194,49 @@ class Responses:
             values = _back(step, values)
         return values
 
-    def _values_in_parts(self, fan: Fan, plan: _Plan) -> Floats:
+    def _values_in_parts(self, infosets: InfoSets, plan: _Plan) -> Floats:
         """Return the same for one half of the worlds after the other, to save memory."""
-        middle = int(np.searchsorted(fan.starts, len(fan.states) // 2))
-        middle = min(max(middle, 1), len(fan.seats) - 1)
+        middle = int(np.searchsorted(infosets.starts, len(infosets.states) // 2))
+        middle = min(max(middle, 1), len(infosets.seats) - 1)
         parts = []
-        for first, last in ((0, middle), (middle, len(fan.seats))):
+        for first, last in ((0, middle), (middle, len(infosets.seats))):
             part = _Plan(plan.depth[first:last], plan.branch[first:last])
-            parts.append(self._values(fan.slice(first, last), part))
+            parts.append(self._values(infosets.slice(first, last), part))
         return np.concatenate(parts)
 
-    def _step(self, fan: Fan, plan: _Plan, *, is_first: bool = False) -> tuple[_Step, Fan, _Plan]:
+    def _step(
+        self, infosets: InfoSets, plan: _Plan, *, is_first: bool = False
+    ) -> tuple[_Step, InfoSets, _Plan]:
         """Return all that can follow after one action."""
-        rules, numbers, firsts = self.rules, fan.numbers, fan.starts[:-1]
-        movers = fan.states[firsts, k.PLAYER]
+        rules, numbers, firsts = self.rules, infosets.numbers, infosets.starts[:-1]
+        movers = infosets.states[firsts, k.PLAYER]
         is_over = movers < 0
         if not is_first:
-            is_over |= fan.states[firsts, k.NUM_PLAYED] >= self._forced
-        is_own = ~is_over & (movers == fan.seats) & self._is_awake[fan.states[firsts, k.TRICK_NUM]]
-        legal = np.empty(len(fan.seats), np.int64)
-        write_legal(rules.vector, np.ascontiguousarray(fan.states[firsts]), legal)
+            is_over |= infosets.states[firsts, k.NUM_PLAYED] >= self._forced
+        is_own = (
+            ~is_over
+            & (movers == infosets.seats)
+            & self._is_awake[infosets.states[firsts, k.TRICK_NUM]]
+        )
+        legal = np.empty(len(infosets.seats), np.int64)
+        write_legal(rules.vector, np.ascontiguousarray(infosets.states[firsts]), legal)
         is_choice = is_own & (legal & (legal - 1) != 0)
         is_searched = is_choice & (plan.depth > 0)
         tried = np.where(is_own, legal, 0)
         chosen = np.flatnonzero(is_choice & ~is_searched)
         if len(chosen):
-            tried[chosen] = 1 << self.chooser(fan.subset(chosen))
-        ended = np.zeros(len(fan.seats))
+            tried[chosen] = 1 << self.chooser(infosets.subset(chosen))
+        ended = np.zeros(len(infosets.seats))
         if is_over.any():
             over = np.flatnonzero(is_over[numbers])
             ends = np.empty((len(over), rules.state_size), np.int64)
-            _write_ends(rules.vector, fan.states, over, ends)
-            earned = self._margins(ends, fan.seats[numbers[over]])
-            np.add.at(ended, numbers[over], fan.weights[over] * earned)
-        replies = self._replies(fan, numbers, ~is_over & ~is_own)
-        rows, played, weights = _branches(fan, tried, *replies)
-        states = np.empty((len(rows), fan.states.shape[1]), np.int64)
-        _write_after(rules.vector, fan.states, rows, played, states)
+            _write_ends(rules.vector, infosets.states, over, ends)
+            earned = self._margins(ends, infosets.seats[numbers[over]])
+            np.add.at(ended, numbers[over], infosets.weights[over] * earned)
+        replies = self._replies(infosets, numbers, ~is_over & ~is_own)
+        rows, played, weights = _branches(infosets, tried, *replies)
+        states = np.empty((len(rows), infosets.states.shape[1]), np.int64)
+        _write_after(rules.vector, infosets.states, rows, played, states)
         keys = numbers[rows] * _ACTIONS + played
         if self._shows_more:
             order = np.lexsort((_shown(states), keys))
@@ -246,10 +252,10 @@ class Responses:
         parents, actions = np.divmod(keys[starts[:-1]], _ACTIONS)
         step = _Step(ended, parents, actions, is_searched)
         after = _Plan(plan.depth[parents] - is_searched[parents], branch)
-        return step, Fan(states, weights, starts, fan.seats[parents]), after
+        return step, InfoSets(states, weights, starts, infosets.seats[parents]), after
 
     def _branch(self, plan: _Plan, is_searched: Bools, keys: Ints) -> Ints:
-        """Return the branches of the next information sets; each searched card begins its own."""
+        """Return the branches of the next information sets. Each searched card begins its own."""
         parents = keys // _ACTIONS
         branches = np.where(is_searched[parents], keys, -1 - plan.branch[parents])
         return np.unique(branches, return_inverse=True)[1]
@@ -260,7 +266,7 @@ class Responses:
         _write_margins(self.rules.vector, states, seats, margins)
         return margins
 
-    def _replies(self, fan: Fan, numbers: Ints, by_policy: Bools) -> tuple[Ints, Floats]:
+    def _replies(self, infosets: InfoSets, numbers: Ints, by_policy: Bools) -> tuple[Ints, Floats]:
         """Return the policy's row of the probability table for each world, or -1; and the table.
 
         `by_policy` marks the information sets in which the policy plays. `numbers` has each world's
@@ -269,11 +275,13 @@ class Responses:
         of = np.full(len(numbers), -1)
         others = np.flatnonzero(by_policy[numbers])
         # Ask once about worlds that look alike to the acting player.
-        firsts = fan.starts[:-1][numbers[others]]
-        asked = np.where(fan.states[firsts, k.PLAYER] == fan.seats[numbers[others]], firsts, others)
+        firsts = infosets.starts[:-1][numbers[others]]
+        asked = np.where(
+            infosets.states[firsts, k.PLAYER] == infosets.seats[numbers[others]], firsts, others
+        )
         is_new = np.diff(asked, prepend=-1) > 0
         of[others] = np.cumsum(is_new) - 1
-        return of, self._chances(fan.states, asked[is_new])
+        return of, self._chances(infosets.states, asked[is_new])
 
     def _chances(self, states: Ints, rows: Ints) -> Floats:
         """Return the policy's probabilities in some worlds, ``(rows, num_actions)``."""
@@ -300,13 +308,15 @@ class Responses:
         return np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(keys)]])
 
 
-def _branches(fan: Fan, tried: Ints, of: Ints, chances: Floats) -> tuple[Ints, Ints, Floats]:
+def _branches(
+    infosets: InfoSets, tried: Ints, of: Ints, chances: Floats
+) -> tuple[Ints, Ints, Floats]:
     """Return the continuations of worlds, as rows, actions and weights.
 
     They are ordered by information set, action and world. `tried` has the player's actions in each
     information set as a mask, 0 where the policy plays (see ``_replies``).
     """
-    worlds = fan.starts, fan.weights, tried, of, chances
+    worlds = infosets.starts, infosets.weights, tried, of, chances
     count = _write_branches(*worlds, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     found = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
     _write_branches(*worlds, *found)
@@ -321,7 +331,7 @@ def _shown(states: Ints) -> Ints:
 
 
 def _thinned(branches: Ints, weights: Floats, most: int) -> tuple[Ints, Floats]:
-    """Select at most `most` worlds of each branch evenly by weight; return rows and new weights.
+    """Select at most `most` worlds of each branch evenly by weight. Return rows and new weights.
 
     A world is selected in proportion to its share of the branch's weight, rounded to the right sum.
     The selected worlds share the branch's weight. Smaller branches do not change.
@@ -373,7 +383,7 @@ def _write_deals(r: k.Vector, deals: Ints, states: Ints) -> None:
 
 @jit
 def _find_choices(r: k.Vector, states: Ints, rows: Ints, chances: Floats, choices: Ints) -> int:
-    """Write probability 1 for forced actions, and the `rows` with a choice; return their number."""
+    """Write probability 1 for forced actions, and the `rows` with a choice. Return their number."""
     count = 0
     for i in range(len(rows)):
         legal = k.legal_mask(r, states[rows[i]])
@@ -396,7 +406,7 @@ def _write_branches(
     actions: Ints,
     likely: Floats,
 ) -> int:
-    """Write the rows, actions and weights of ``_branches`` if there is room; return the number."""
+    """Write the rows, actions and weights of ``_branches`` if there is room. Return the number."""
     count = 0
     for i in range(len(tried)):
         cards = tried[i]

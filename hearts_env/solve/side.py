@@ -23,7 +23,7 @@ class Side:
         hands: The hands that can be dealt, as masks. Empty sequence i belongs to ``hands[i]``.
         parent: The sequence before each information set, ``(n,) int32``.
         first: The first sequence of each information set, and m at the end, ``(n + 1,) int32``.
-        top: The number of information sets in top histories (``walk.TOP``); they come first.
+        top: The number of information sets in top histories (``walk.TOP``). They come first.
     """
 
     hands: Ints
@@ -51,7 +51,7 @@ class Side:
         """Return `chances` as a policy: one probability per sequence, sum 1 per information set.
 
         Raises:
-            HeartsError: it is not a policy; the message names the place.
+            HeartsError: it is not a policy. The message names the place.
         """
         array = np.ascontiguousarray(chances, np.float64)
         if array.shape != (self.num_sequences,):
@@ -89,7 +89,7 @@ class Side:
 # ---- passes --------------------------------------------------------------------------------------
 @jit
 def follow(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None:
-    """Make the plan of a policy, in place; the empty sequences are already set."""
+    """Make the plan of a policy, in place. The empty sequences are already set."""
     for i in range(len(parent)):
         reach = plan[parent[i]]
         for j in range(first[i], first[i + 1]):

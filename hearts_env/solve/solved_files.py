@@ -51,7 +51,7 @@ class Checkpoint:
     """The progress of a solver.
 
     Attributes:
-        iteration: The number of iterations done; each has a turn of both players.
+        iteration: The number of iterations done. Each has a turn of both players.
         seconds: The time of the iterations, without computing exploitability.
         exploitability: The exploitability of the average so far, in points per deal.
         value: The margin of the first leader in the average so far, in points per deal.
@@ -201,7 +201,7 @@ def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, Any]]:
 
 
 def _bad(what: str, fix: str = "solve it again", value: Any = None) -> CheckpointError:
-    """Return the error for a file; ``read_solved`` adds the file's name."""
+    """Return the error for a file. ``read_solved`` adds the file's name."""
     return CheckpointError("; ".join([what, fix]), value=value)
 
 

@@ -15,7 +15,7 @@ leader. The value of one player's plan against the other's is linear in both (vo
 
 All arrays are in the order of a walk through the public histories (``hearts_env.solve.walk``): the
 order of the game. A line takes nine bytes, an information set eight. The views of information sets
-are not kept; another walk yields them.
+are not kept. Another walk yields them.
 
 With two cards each from a deck of four, hearts as trumps and the lowest club led first, there are
 three deals:
@@ -37,7 +37,7 @@ on the club, or take the club with the trump. These are its sequences 3 and 4:
 ([2], [3, 5], ['QS', 'AH'])
 
 So there are four lines, two of which end with the leader's first sequence. The queen makes 13
-points to 1; the trump shoots the moon, as it does in the other two deals:
+points to 1. The trump shoots the moon, as it does in the other two deals:
 
 >>> tree.ends.tolist(), tree.margins.tolist()
 ([[2, 1, 0, 0], [0, 1, 3, 4]], [15, -15, -12, -15])
@@ -162,7 +162,7 @@ def start_walk(rules: Rules | str, max_memory: float) -> Walk:
 def count_tree(
     walk: Walk, max_memory: float = math.inf, most_sequences: float = math.inf
 ) -> TreeSize:
-    """Count the tree of a walk; stop as soon as a limit is passed.
+    """Count the tree of a walk. Stop as soon as a limit is passed.
 
     Args:
         walk: the walk.
@@ -258,7 +258,7 @@ class Tree:
 
     # -- views ------------------------------------------------------------------------------------
     def view(self, player: int, infoset: int) -> PlayerView:
-        """Return the view of `player` in an information set; for many, use `blocks`."""
+        """Return the view of `player` in an information set. For many, use `blocks`."""
         return next(
             views[infoset - begin]
             for begin, views in self.blocks(player)

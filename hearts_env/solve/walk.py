@@ -54,10 +54,10 @@ class Hands(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """The histories from the root to the current one; row d has d actions."""
+    """The histories from the root to the current one. Row d has d actions."""
 
     states: Ints
-    """``(depth + 1, rules.state_size)``: the position, in one of its deals; the last row is scratch
+    """``(depth + 1, rules.state_size)``: the position, in one of its deals. The last row is scratch
     memory."""
     heads: Ints
     """``(depth, 2)``: the number of deals that agree with the history (`COUNT`), and a mask of the
@@ -104,7 +104,7 @@ class Shown(NamedTuple):
     player: int
     """The player, or -1 for none."""
     vectors: Ints
-    """``(views, rules.state_size)``; the walk pauses if there is no room for a history's views."""
+    """``(views, rules.state_size)``. The walk pauses if there is no room for a history's views."""
 
 
 def num_deals(rules: Rules) -> int:
@@ -153,7 +153,7 @@ class Walk:
     def count(self, watch: Callable[[Ints], object] = _unwatched) -> Ints:
         """Return the counts of the walk, and keep them as `totals`.
 
-        Every `_PART` lines `watch` is called with the totals so far; it may raise to end the count.
+        Every `_PART` lines `watch` is called with the totals so far. It may raise to end the count.
         """
         totals = self._start_totals()
         self._run(self._records(0, 0, 0), totals, watch)
@@ -161,7 +161,7 @@ class Walk:
         return totals
 
     def write(self, progress: Progress = no_progress) -> Records:
-        """Return the records; `progress` is called with the lines done and their number."""
+        """Return the records. `progress` is called with the lines done and their number."""
         counted, totals = self.totals, self._start_totals()
         for place in (INFOSETS, INFOSETS + 1, SEQUENCES, SEQUENCES + 1):
             totals[place + DEEP] = counted[place]  # numbered after those of top histories
@@ -233,7 +233,7 @@ class Walk:
         return frames, hands, course
 
     def _run(self, records: Records, totals: Ints, watch: Callable[[Ints], object]) -> None:
-        """Walk through all histories; call `watch` after every part of `_PART` lines."""
+        """Walk through all histories. Call `watch` after every part of `_PART` lines."""
         frames, hands, course = self._begin()
         shown = Shown(-1, np.empty((0, self.rules.state_size), np.int64))
         is_over = False
@@ -272,7 +272,7 @@ def start_deal(r: k.Vector, s: k.Vector, hand0: int, hand1: int, dealer: int) ->
 
 @jit
 def _write_deals(r: k.Vector, masks: Ints, s: k.Vector, deals: Ints) -> int:
-    """Write the hands of all deals in which seat 0 leads first; return their number."""
+    """Write the hands of all deals in which seat 0 leads first. Return their number."""
     count = 0
     for i in range(len(masks)):
         for j in range(len(masks)):

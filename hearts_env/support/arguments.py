@@ -39,7 +39,7 @@ def whole(value: object) -> int | None:
 
 
 def only(value: object) -> object:
-    """Return the element of an array of size one; anything else unchanged."""
+    """Return the element of an array of size one, and anything else unchanged."""
     if isinstance(value, np.ndarray) and value.size == 1:
         return value.reshape(())[()]
     return value
@@ -117,7 +117,7 @@ def check_chance(name: str, value: object) -> float:
 
 
 def check_range(name: str, value: object, low: float, high: float, other: str = "") -> float:
-    """Return `value` as a number from `low` to `high`; `other` ends the message."""
+    """Return `value` as a number from `low` to `high`. `other` ends the message."""
     number = _finite(value)
     if number is None or not low <= number <= high:
         raise HeartsError(
@@ -128,7 +128,7 @@ def check_range(name: str, value: object, low: float, high: float, other: str = 
 
 
 def check_positive(name: str, value: object, other: str = "") -> float:
-    """Return `value` as a number above 0; `other` ends the message."""
+    """Return `value` as a number above 0. `other` ends the message."""
     number = _finite(value)
     if number is None or number <= 0:
         raise HeartsError(
@@ -166,7 +166,7 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
 def check_is(
     name: str, value: object, kind: type, fix: str, error: type[HeartsError] = HeartsError
 ) -> None:
-    """Raise unless a value has the type `kind`; `fix` ends the message."""
+    """Raise unless a value has the type `kind`. `fix` ends the message."""
     if not isinstance(value, kind):
         raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
 

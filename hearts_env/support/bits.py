@@ -168,7 +168,7 @@ stack_words: Any = _new_words if _config.DISABLE_JIT else _words_on_stack
 # ---- shared int64 arrays -------------------------------------------------------------------------
 @intrinsic
 def load(typing_context: Any, array: Any, at: Any) -> Any:
-    """Return ``array[at]``; all writes before the store of that value are then visible."""
+    """Return ``array[at]``. All writes before the store of that value are then visible."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_place(context, builder, signature, args), "acquire", 8)
@@ -189,7 +189,7 @@ def store(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
 
 @intrinsic
 def swap(typing_context: Any, array: Any, at: Any, old: Any, new: Any) -> Any:
-    """Set ``array[at] = new`` if it is `old`; return whether it was."""
+    """Set ``array[at] = new`` if it is `old`. Return whether it was."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(context, builder, signature, args)

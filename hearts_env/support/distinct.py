@@ -39,9 +39,9 @@ def _factors(size: int) -> Ints:
 def _find_distinct(
     rows: NDArray[np.uint8], factors: Ints, table: Ints, firsts: Ints, of: Ints
 ) -> int:
-    """Write the results of ``distinct``; return the number of groups.
+    """Write the results of ``distinct``. Return the number of groups.
 
-    `table` is -1 everywhere; its length is a power of two and more than twice that of `rows`.
+    `table` is -1 everywhere. Its length is a power of two and more than twice that of `rows`.
     """
     count = 0
     for row in range(len(rows)):

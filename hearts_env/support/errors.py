@@ -67,7 +67,7 @@ class DealError(HeartsError):
 
 
 class IllegalActionError(HeartsError):
-    """An action that the rules forbid now; the game is unchanged."""
+    """An action that the rules forbid now. The game is unchanged."""
 
 
 class NotationError(HeartsError):
@@ -126,7 +126,7 @@ def library(module: str, what: str, extra: str) -> Any:
         extra: the extra that installs it.
 
     Raises:
-        HeartsError: it is not installed; the message gives the command to install it.
+        HeartsError: it is not installed. The message gives the command to install it.
     """
     try:
         return importlib.import_module(module)

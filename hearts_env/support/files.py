@@ -149,7 +149,7 @@ def remove_leftovers(folder: Path) -> None:
     """Remove unfinished files of ``writing_whole`` that no process is writing.
 
     A process that is writing holds the file's lock. The process number in the name is only for
-    people, because another process may have it by now; in containers it always does.
+    people, because another process may have it by now. In containers it always does.
     """
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
@@ -171,7 +171,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 
 def read_limited(path: Path, limit: int, what: str) -> bytes:
-    """Return the content of an ordinary file of at most `limit` bytes; reject devices and pipes.
+    """Return the content of an ordinary file of at most `limit` bytes. Reject devices and pipes.
 
     Messages call the file `what`, such as "a hand history".
     """
@@ -187,7 +187,7 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
 
 
 def check_output(path: Path, name: str) -> None:
-    """Raise if a file could not be written; call it before computing the content.
+    """Raise if a file could not be written. Call it before computing the content.
 
     It rejects a folder, an empty or too long name, and a missing folder. Messages begin with
     `name`, the option or argument.
@@ -267,7 +267,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def is_held(path: Path, *, unknown: bool = False) -> bool:
-    """Return whether a process holds the lock file `path`; never wait or write anything.
+    """Return whether a process holds the lock file `path`. Never wait or write anything.
 
     Return `unknown` on Windows and on file systems without locks.
     """

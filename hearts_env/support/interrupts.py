@@ -1,8 +1,8 @@
 """Signals: Ctrl-C, SIGTERM and SIGHUP stop long work in the same way everywhere.
 
 ``interruptible`` turns all of them into a KeyboardInterrupt, so work that keeps its results on
-Ctrl-C keeps them on every signal. Python drops an exception raised in a destructor or a C callback;
-such a signal is sent again. ``noted_interrupt`` keeps a signal from breaking off a block, which can
+Ctrl-C keeps them on every signal. Python drops an exception raised in a destructor or a C callback.
+Such a signal is sent again. ``noted_interrupt`` keeps a signal from breaking off a block, which can
 ask whether to stop. ``signals_apart`` separates exceptions raised by signals from exceptions of
 other people's code.
 """
@@ -59,7 +59,7 @@ def _repeated() -> Iterator[None]:
 
 
 def _signal_main(number: int) -> None:
-    """Send a signal to the main thread; this ends its blocking calls where the system can."""
+    """Send a signal to the main thread. This ends its blocking calls where the system can."""
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main, number)
@@ -69,7 +69,7 @@ def _signal_main(number: int) -> None:
 
 @contextlib.contextmanager
 def _handled(handler: Callable[[int, Any], None], numbers: tuple[Any, ...]) -> Iterator[None]:
-    """Handle signals in this block, in the main thread; a signal ignored before stays ignored."""
+    """Handle signals in this block, in the main thread. A signal ignored before stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

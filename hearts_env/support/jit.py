@@ -4,7 +4,7 @@ Numba refreshes a cached function when the file that defines it changes, but not
 that it calls in another file does. So the cache folder is named by a digest of all compiling
 sources, of this package and of the function's. Edited code never runs stale, other edits keep the
 cache, and a user's own numba cache stays untouched. A constant that compiled code reads must
-therefore be assigned in a file that compiles; a test checks that.
+therefore be assigned in a file that compiles. A test checks that.
 
 The cache never stops a program. A file that is damaged or belongs to another user is a miss: the
 function is compiled and the file written again. If nothing can be written (a full disk, a read-only

@@ -29,7 +29,7 @@ _TYPES = {"b1": "BOOL", "f2": "F16", "f4": "F32", "f8": "F64"} | {
 
 
 def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], header: dict[str, str]) -> None:
-    """Write a file of tensors, whole or not at all; equal tensors give equal bytes.
+    """Write a file of tensors, whole or not at all. Equal tensors give equal bytes.
 
     Nothing is copied in memory.
     """

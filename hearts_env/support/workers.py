@@ -186,7 +186,7 @@ class Threads:
                 self._running.release()
 
     def _finish(self) -> None:
-        """Take part in the order until it is done; an interrupt waits for that."""
+        """Take part in the order until it is done. An interrupt waits for that."""
         start = clock.now()
         if take_part(self._order, _SPINS):
             self._alone = max(_ALONE, 0.99 * self._alone)

@@ -201,7 +201,7 @@ MOST_GENERATIONS = (1 << 19) - 1, 127
 
 @jit
 def forget(mem: k.Vector) -> None:
-    """Empty the transposition table, in place; the endgame table stays."""
+    """Empty the transposition table, in place. The endgame table stays."""
     mem[d.H_GENERATION] += 1
     if mem[d.H_GENERATION] > MOST_GENERATIONS[mem[d.H_WIDE]]:
         mem[d.H_GENERATION] = 1

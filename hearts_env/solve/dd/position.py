@@ -6,9 +6,9 @@ highest diamond left is the highest bit of ``a | b`` in its lane. So cards becom
 all cards between them are gone, shifting bits together removes a trick, and positions that differ
 only in cards already gone are the same.
 
-The rules of play are implemented here a second time. The kernel plays single cards on whole states;
-the search plays tricks on two masks, which is many times faster. Add a new rule option here and in
-`memory`, too; tests compare both implementations.
+The rules of play are implemented here a second time. The kernel plays single cards on whole states.
+The search plays tricks on two masks, which is many times faster. Add a new rule option here and in
+`memory`, too. Tests compare both implementations.
 
 Cards are named by their bits: `x` is the lead of a trick, `y` the reply.
 
@@ -172,7 +172,7 @@ def queen_at(mem: k.Vector, marks: int) -> int:
 
 @inner
 def drop(cards: int, above: int) -> int:
-    """Return `cards` without the lowest bit of `above`; higher cards of its lane shift down."""
+    """Return `cards` without the lowest bit of `above`. Higher cards of its lane shift down."""
     return (cards & ~above) | ((cards >> 1) & above)
 
 

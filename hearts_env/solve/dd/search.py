@@ -80,7 +80,7 @@ def _begin_frame(
 
 @inner
 def _take_in(mem: k.Vector, frame: int, value: int) -> bool:
-    """Take in the value of the last trick; return whether the position is done."""
+    """Take in the value of the last trick. Return whether the position is done."""
     target = mem[frame + F_TARGET]
     if mem[frame + F_FOLLOWED]:
         value = mem[frame + F_POINTS] - value
@@ -279,7 +279,7 @@ def _flags_of(r: k.Vector, s: k.Vector) -> int:
 
 @jit
 def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
-    """Write the position of a state into `mem`; return the mover's margin of the points so far."""
+    """Write the position of a state into `mem`. Return the mover's margin of the points so far."""
     player = s[k.PLAYER]
     leaders = s[k.HANDS + k.SEAT * player]
     live = leaders | other
@@ -446,7 +446,7 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
 def world_values(r: k.Vector, v: k.Vector, hands: k.Vector, mem: k.Vector, values: k.Vector) -> int:
     """Write ``card_values`` for each of the opponent's possible `hands` into a row of `values`.
 
-    `v` is the view of the player to act; the columns are its legal cards, ascending. Return the
+    `v` is the view of the player to act. The columns are its legal cards, ascending. Return the
     number of rows written: all, unless `H_LIMIT` was not enough.
     """
     out = mem[d.H_OUT : d.H_OUT + k.MAX_CARDS]

@@ -118,11 +118,13 @@ class HandContest(Contest):
                 chances = policy(BatchView.of([game.view(mover)]))[0]
                 game.play(int(rng.choice(len(chances), p=chances)))
             leader = int(game.vector[k.FIRST_LEADER])
-            both = Tracker(policy).fan(BatchView.of([game.view(leader), game.view(1 - leader)]))
+            both = Tracker(policy).infosets(
+                BatchView.of([game.view(leader), game.view(1 - leader)])
+            )
             for role in range(2):
-                fan = both.slice(role, role + 1)
-                won.append(Responses(rules, policy, awake=self.awake).value(fan, ALL))
-                own.append(Responses(rules, policy, awake=()).value(fan))
+                infosets = both.slice(role, role + 1)
+                won.append(Responses(rules, policy, awake=self.awake).value(infosets, ALL))
+                own.append(Responses(rules, policy, awake=()).value(infosets))
                 if self._report is not None:
                     self._report(task, (role + 1) / 2)
         took = time.process_time() - began
