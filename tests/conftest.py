@@ -28,8 +28,8 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_I
 class Workers:
     """Lets one worker of xdist do the work that all of them need.
 
-    Otherwise each would rewrite all assertions and compile all functions, which takes
-    longer than most of the tests.
+    Otherwise each would rewrite all assertions and compile all functions, which takes longer than
+    most of the tests.
     """
 
     def __init__(self, folder: Path, run: str) -> None:

@@ -1,7 +1,7 @@
-"""One file of digests: what is dealt, seen, paid, measured and solved, equal everywhere.
+"""Digests of deals, observations, rewards, evaluations and solutions, equal on every machine.
 
-``python tests/digests.py --write`` writes tests/data/digests.json, after a change that is meant;
-without ``--write`` it compares, prints what differs and exits with 1. ``make matrix`` does that
+After an intended change, ``python tests/digests.py --write`` writes tests/data/digests.json.
+Without ``--write`` it compares, prints the differences and exits with 1. ``make matrix`` does that
 under every Python and every set of dependencies. Nothing here draws from NumPy or ``random``, whose
 streams may change with their versions.
 """

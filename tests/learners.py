@@ -1,8 +1,8 @@
 """Everything that a learner gets from an environment at each decision, as plain data.
 
-``seen_by`` plays a known game through one of the four environments; ``assert_nothing_hidden_shows``
-plays it again from a deal in which all that the learner cannot know is another's, and compares byte
-for byte.
+`WAYS` play a known game through one of four environments. ``assert_nothing_hidden_shows`` plays it
+again with other hidden cards, and compares byte for byte. `turns` steps an environment with
+opponents inside.
 """
 
 from __future__ import annotations

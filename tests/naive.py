@@ -23,18 +23,18 @@ World = tuple[tuple[str, ...], ...]
 
 
 def naive_deck(removed: Iterable[str]) -> list[str]:
-    """Returns the cards in use, clubs diamonds spades hearts, each suit low to high."""
+    """Return the cards in use, clubs diamonds spades hearts, each suit low to high."""
     out = set(removed)
     return [r + s for s in SUITS for r in RANKS if r + s not in out]
 
 
 def suit_of(card: str) -> str:
-    """Returns the suit letter of a card."""
+    """Return the suit letter of a card."""
     return card[1]
 
 
 def rank_of(card: str) -> int:
-    """Returns the rank of a card, 0 for a two up to 12 for an ace."""
+    """Return the rank of a card, 0 for a two up to 12 for an ace."""
     return RANKS.index(card[0])
 
 
@@ -44,7 +44,7 @@ def in_suit(cards: Iterable[str], suit: str) -> set[str]:
 
 
 def deck_order(cards: Iterable[str]) -> tuple[str, ...]:
-    """Returns the cards in deck order."""
+    """Return the cards in deck order."""
     return tuple(sorted(cards, key=lambda card: (SUITS.index(suit_of(card)), rank_of(card))))
 
 
@@ -157,7 +157,7 @@ class NaiveGame:
         return sorted(self.deck.index(card) for card in self.legal_cards())
 
     def legal_cards(self) -> set[str]:
-        """Returns the cards that the player to move may pass or play."""
+        """Return the cards that the player to move may pass or play."""
         if self.current_player is None or self.phase == "moon":
             return set()
         hand = self.hands[self.current_player]
@@ -229,7 +229,7 @@ class NaiveGame:
             self._play_card(self.deck[action])
 
     def revoke(self) -> None:
-        """Ends the deal by an illegal action of the player to move."""
+        """End the deal by an illegal action of the player to move."""
         assert self.current_player is not None, "the deal is over"
         self.offender = self.current_player
         self.shooter = None  # Known already at a moon choice, but a revoked deal has no moon.
@@ -304,7 +304,7 @@ class NaiveGame:
             self._finish_play()
 
     def _awards_kitty(self, cards: set[str]) -> bool:
-        """Returns whether the trick just finished is the one that takes the kitty."""
+        """Return whether the trick just finished takes the kitty."""
         if self.rules.kitty_to == "first_trick":
             return sum(self.tricks_taken) == 1
         if self.rules.kitty_to == "last_trick":
@@ -342,7 +342,7 @@ class NaiveGame:
         return self.taken[seat] | (self.kitty if self.kitty_taker == seat else set())
 
     def points(self) -> list[int]:
-        """Returns the points of the cards each seat has taken so far, an awarded kitty's too."""
+        """Return the points of the cards each seat has taken so far, an awarded kitty's too."""
         return [sum(map(self._value, self._won(seat))) for seat in range(self.rules.players)]
 
     def scores(self) -> list[int]:
@@ -382,7 +382,7 @@ class NaiveGame:
     # ---- knowledge of one player --------------------------------------------------------------
 
     def knowledge(self, player: int) -> NaiveKnowledge:
-        """Returns what `player` may know."""
+        """Return the knowledge of `player`."""
         return NaiveKnowledge(
             player=player,
             phase=self.phase,
@@ -400,7 +400,7 @@ class NaiveGame:
 
 
 def pass_offset(rules: Any, deal_number: int) -> int:
-    """Returns how many seats on the passed cards go in this deal, 0 for no exchange."""
+    """Return how many seats on the passed cards go in this deal, 0 for no exchange."""
     # "The rotation's entry is `pass_rotation[deal_number % len]`."
     entry = rules.pass_rotation[deal_number % len(rules.pass_rotation)]
     # "`left` is seat +1, `right` seat -1, `across` seat + players//2, `hold` no exchange."
@@ -409,7 +409,7 @@ def pass_offset(rules: Any, deal_number: int) -> int:
 
 
 def pass_target(rules: Any, deal_number: int, seat: int) -> int:
-    """Returns the seat that gets the cards `seat` passes."""
+    """Return the seat that gets the cards `seat` passes."""
     return int((seat + pass_offset(rules, deal_number)) % rules.players)
 
 
@@ -417,7 +417,7 @@ def pass_target(rules: Any, deal_number: int, seat: int) -> int:
 
 
 def naive_worlds(rules: Any, known: NaiveKnowledge) -> set[World]:
-    """Returns every distribution of the unseen cards that fits all a player knows.
+    """Return every distribution of the unseen cards that fits a player's knowledge.
 
     All assignments are tried; one is kept if the whole public history, replayed from the hands
     which it implies, begins with the right leader, is legal at every card and breaks hearts when
@@ -443,7 +443,7 @@ def naive_worlds(rules: Any, known: NaiveKnowledge) -> set[World]:
 
 
 def naive_world_bound(rules: Any, known: NaiveKnowledge) -> int:
-    """Returns how many assignments `naive_worlds` would try."""
+    """Return how many assignments `naive_worlds` would try."""
     unseen, sizes = _unseen(rules, known)
     left, count = len(unseen), 1
     for size in sizes:
@@ -453,7 +453,7 @@ def naive_world_bound(rules: Any, known: NaiveKnowledge) -> int:
 
 
 def _unseen(rules: Any, known: NaiveKnowledge) -> tuple[set[str], list[int]]:
-    """Returns the cards out of sight, and how many each seat (the observer none) and the dead get.
+    """Return the cards out of sight, and how many each seat (the observer none) and the dead get.
 
     The sizes always add up to the number of cards.
     """
@@ -469,7 +469,7 @@ def _unseen(rules: Any, known: NaiveKnowledge) -> tuple[set[str], list[int]]:
 
 
 def _splits(cards: set[str], sizes: Sequence[int]) -> Iterator[list[set[str]]]:
-    """Yields every way to part the cards into sets of the given sizes."""
+    """Yield every way to part the cards into sets of the given sizes."""
     if not sizes:
         yield []
         return
@@ -479,7 +479,7 @@ def _splits(cards: set[str], sizes: Sequence[int]) -> Iterator[list[set[str]]]:
 
 
 def _fits(rules: Any, known: NaiveKnowledge, present: list[set[str]], dead: set[str]) -> bool:
-    """Returns whether the play so far could have come from these hands."""
+    """Return whether the play so far could have come from these hands."""
     if known.first_leader is None:
         return True  # The exchange is under way: no one has shown anything.
     hands = [
@@ -510,7 +510,7 @@ def _fits(rules: Any, known: NaiveKnowledge, present: list[set[str]], dead: set[
 def naive_settle(
     method: str, points: Sequence[int], pool: Fraction | int = 0
 ) -> tuple[list[Fraction], Fraction]:
-    """Settles one deal in chips.
+    """Settle one deal in chips.
 
     Args:
         method: "simple", "sweepstakes" or "howell".
@@ -542,7 +542,7 @@ def naive_settle(
 
 
 class NaiveMatch:
-    """Keeps the account of deals that are played elsewhere.
+    """The account of a match whose deals are played elsewhere.
 
     Attributes:
         totals: The total score of each player or, settled in chips, the chips each has.
@@ -573,7 +573,7 @@ class NaiveMatch:
         return self.winners[0] if len(self.winners) == 1 else None
 
     def add_game(self, game: NaiveGame) -> None:
-        """Adds a deal that is over."""
+        """Add a deal that is over."""
         assert game.phase == "over"
         # Chips are settled by "the points a player took": no moon, nothing for taking no trick. A
         # revoke's charge is settled as if the offender had taken them all.
@@ -581,7 +581,7 @@ class NaiveMatch:
         self.add_deal(game.points() if taken else game.scores())
 
     def add_deal(self, results: Sequence[int]) -> None:
-        """Adds a deal, given the scores or, settled in chips, the points taken."""
+        """Add a deal, given the scores or, settled in chips, the points taken."""
         assert not self.is_over
         before = list(self.totals)
         net = [Fraction(score) for score in results]

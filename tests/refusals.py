@@ -24,10 +24,10 @@ def raises_hearts_error(
 
     Args:
         error: its class, or a base of it.
-        argument: what the message is about.
+        argument: the argument that the message names.
         names: names, numbers or files that must be in the message.
-        value: what was given.
-        hint: a name that the fix must have.
+        value: the value that the error carries.
+        hint: a part of the fix.
     """
     with pytest.raises(error) as caught:
         yield caught
@@ -45,7 +45,7 @@ def mistake(result: Any, argument: str, *names: object) -> None:
 
     Args:
         result: of the command, with ``exit_code`` and ``stderr``.
-        argument: what the line is about; "" if that is not looked at.
+        argument: the argument that the line names, or "" for any.
         names: names, numbers or files that must be in the line.
     """
     assert (result.exit_code, result.stdout) == (2, ""), result.output

@@ -1,8 +1,8 @@
 """Redraw everything in a game that one player cannot know.
 
-``reshuffled(game, player, seed)`` deals the unseen cards anew, consistently with all that play has
-shown, lets the others pass other cards in the exchange, and replays the public history from the
-deal so implied. Everything made for `player` from either game must be equal.
+``reshuffled(game, player, seed)`` deals the unseen cards anew, consistently with the public
+history. The others pass other cards in the exchange, and the history is replayed from the new
+deal. Everything made for `player` from either game must be equal.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from hearts_env import Game
 def reshuffled(game: Game, player: int, seed: int) -> Game:
     """Return a game in the same public position, with other hidden cards and secret passes.
 
-    The hidden cards are drawn uniformly from ``game.view(player).worlds()``; a draw may be the
-    truth itself, and is, where nothing is hidden. The choices already made in an exchange that is
-    under way are redrawn too, as many as there were.
+    The hidden cards are drawn uniformly from ``game.view(player).worlds()``. A draw may be the
+    truth itself. In an unfinished exchange, the others' choices are redrawn too.
 
     Raises:
-        IllegalActionError: the world drawn does not allow the public history; then
-            ``sample_worlds`` is at fault.
+        IllegalActionError: the world drawn contradicts the public history, by an error in
+            ``sample_worlds``.
     """
     (world,) = game.view(player).sample_worlds(1, seed)
     return game_of_world(game, player, world, random.Random(f"passes {seed}"))

@@ -209,7 +209,7 @@ def test_zero_sum_games_have_one_chain(rules, reward, chains):
         ("vrpo", {"ent_coef": 0.1, "ent_coef_end": 0.01}, 0.3),
     ],
 )
-def test_vrpo_approaches_equilibrium_and_resumes_exactly(algorithm, changes, bound):
+def test_algorithm_approaches_equilibrium_and_resumes_exactly(algorithm, changes, bound):
     settings = {"ppo": RECIPE["ppo"] | changes}
     made, tree = learner(algorithm, **settings), Tree("micro")
     before = distances(made, tree)["drawn"]

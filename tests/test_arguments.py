@@ -1,7 +1,7 @@
 """Every argument of the core and the environments refuses an odd value or accepts it cleanly.
 
-A value that an argument takes by accident (True for 1) would be a mistake that nobody hears of; a
-TypeError from somewhere inside would be one that nobody can read.
+A value accepted by accident (True for 1) would hide a mistake. A TypeError from inside would not
+explain it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from hearts_env import BatchGame, Game, HeartsError, Match, Rules, chips_of, hea
 from hearts_env.envs.options import RESET_OPTIONS
 from hearts_env.game.match import Scoreboard
 from hearts_env.rules.rules import FIELDS
-from hearts_env.support.arguments import (
-    whole,
-)
+from hearts_env.support.arguments import whole
 from hearts_env.support.errors import quoted
 from hearts_env.views.deals import all_deals, all_tables, num_deals
 from hearts_env.views.view import PlayerView

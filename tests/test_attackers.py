@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import hearts_train
 from hearts_agents import make_agent
@@ -26,7 +25,6 @@ from hearts_env.solve.best_response import best_response, exploitability, exploi
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_train import console
-from hearts_train.cli.app import app
 from hearts_train.cli.solving import show_exploit
 from hearts_train.measure import exploit as exploiting
 from hearts_train.measure.contest import _BLOCKS, Contest, Task
@@ -42,6 +40,7 @@ from hearts_train.measure.hands import HandContest, num_positions
 from hearts_train.measure.statistics import mean_and_interval
 from tests.players import Drawing
 from tests.refusals import mistake, raises_hearts_error
+from tests.test_cli import run as command
 from tests.test_exploit import all_deals, plain_values, random_policy
 
 MIXED = "micro moon=choose queen_any_time=true"
@@ -399,8 +398,7 @@ def test_attacked_programs_are_ended():
 
 
 # ---- the command ---------------------------------------------------------------------------------
-def run(*words):
-    return CliRunner().invoke(app, ["exploit", *map(str, words)])
+run = functools.partial(command, "exploit")
 
 
 def test_command_shows_exact_value_beside_attack():
@@ -449,7 +447,7 @@ def test_saved_attack_is_resumed(tmp_path):
         (["--resume", saved, "--tricks", 2], "--tricks"),
     ]:
         mistake(run(*words), said, "--resume")
-    done = CliRunner().invoke(app, ["evaluate", "--resume", str(saved)])
+    done = command("evaluate", "--resume", saved)
     mistake(done, "resume", "hearts exploit --resume")
 
 

@@ -284,14 +284,11 @@ def choose_in_deck_order(game: Any, rng: random.Random) -> int:
     """Return a legal action. Cards to pass come in deck order, which a state does not record."""
     legal = game.legal_actions()
     if game.phase == "pass":
-        missing = game.rules.pass_count - len(game.passed(game.current_player))
-        above = [a for a in legal if a > max(chosen_so_far(game), default=-1)]
+        passed = [game.rules.index[card] for card in game.passed(game.current_player)]
+        missing = game.rules.pass_count - len(passed)
+        above = [a for a in legal if a > max(passed, default=-1)]
         return rng.choice(above[: len(above) - missing + 1])
     return rng.choice(legal)
-
-
-def chosen_so_far(game: Any) -> list[int]:
-    return [game.rules.index[card] for card in game.passed(game.current_player)]
 
 
 def check_past(ours: Game, single: Game) -> None:

@@ -366,7 +366,6 @@ def test_warning_is_one_line(monkeypatch):
         (["play", "--opponent", "pro,easy"], ["opponent", "2", "1"]),
         (["evaluate", "pro", "--rules", "party players=5", "--players", "6"], ["players", "once"]),
         (["evaluate", "easy", "--plot", "none/x.png"], ["--plot"]),
-        (["solve", "micro", "--policy", "x.npz"], ["--policy", "x.npz"]),
         (["replay", "nowhere.txt"], ["nowhere.txt"]),
         (["train", "nowhere"], ["config", "nowhere"]),
         (["train", "smoke", "--set", "env.rules=two_players"], ["", "two_player"]),

@@ -268,9 +268,7 @@ def test_dataset_of_checkpoint_uses_its_rules(tmp_path):
     ("words", "reported"),
     [
         (["d"], "--agent"),
-        (["d", "--agent", "nobody"], "agent 'nobody'"),
         (["d", "--agent", "pro", "--set", "format=,"], "--set"),
-        (["d", "--agent", "pro", "--workers", "0"], "workers 0"),
         (["d", "--agent", "pro", "--set", "colour=red"], "--set 'colour=red'"),
         (["d", "--agent", "pro", "--set", "exact=maybe"], "--set exact 'maybe'"),
         (["d", "--agent", "pro", "--set", "random=x"], "--set random 'x'"),

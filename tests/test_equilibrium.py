@@ -93,14 +93,10 @@ def test_trees_equal_plain_enumeration(text):
             assert (numbers == begin + np.arange(len(block))).all()
 
 
-def test_micro_and_mini_counts_equal_plain_play():
-    # The counts cover both leaders. tests/test_lockstep.py counts micro without a tree.
-    for name, deals, lines, positions in (
-        ("micro", 560, 4_216, 17_608),
-        ("mini", 16_632, 7_426_296, 30_401_526),
-    ):
-        size = count_tree(Walk(Rules.preset(name)))
-        assert (2 * size.deals, 2 * size.lines, 2 * size.positions) == (deals, lines, positions)
+def test_mini_counts_equal_plain_play():
+    size = count_tree(Walk(Rules.preset("mini")))
+    found = 2 * size.deals, 2 * size.lines, 2 * size.positions  # with either leader
+    assert found == (16_632, 7_426_296, 30_401_526)
 
 
 @pytest.mark.slow

@@ -8,11 +8,9 @@ import sys
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from hearts_agents.programs.process import python_environment
 from hearts_env import HeartsError, Rules
-from hearts_train.cli.app import app
 from hearts_train.executor import spread
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
@@ -20,6 +18,7 @@ from hearts_train.measure.hands import HandContest
 from tests.executor_work import Work, raise_unsendable
 from tests.players import CODE
 from tests.refusals import mistake, raises_hearts_error
+from tests.test_cli import run
 from tests.waiting import is_running, timeless, wait_until
 
 SQUARES = [number**2 for number in range(12)]
@@ -94,7 +93,7 @@ def test_failing_ray_start_leaves_one_error_line(error, monkeypatch):
     monkeypatch.setattr(ray, "init", init)
     monkeypatch.setattr(ray, "shutdown", lambda: ended.append(True))
     args = ["evaluate", "easy", "--rules", "micro", "--deals", "4", "--backend", "ray"]
-    mistake(CliRunner().invoke(app, args), "backend", type(error).__name__, "--backend ray")
+    mistake(run(*args), "backend", type(error).__name__, "--backend ray")
     assert ended
 
 

@@ -1,7 +1,7 @@
 """Evaluation shows no agent the opponent's hand: two cheats that once knew it now gain nothing.
 
-Each cheat plays its lowest card unless it knows the hidden hand, and then its highest, so
-any knowledge would change its margin.
+Each cheat plays its lowest card unless it knows the hidden hand, and then its highest, so any
+knowledge would change its margin.
 """
 
 from __future__ import annotations

@@ -19,8 +19,6 @@ from hearts_env.rules.presets import GAMES
 from hearts_env.seeds import episode_seed
 from tests.refusals import raises_hearts_error
 
-REWARDS = ("margin", "points", "trick", "win")
-
 
 @pytest.fixture(autouse=True)
 def _no_screen(monkeypatch):
@@ -80,7 +78,7 @@ def test_losers_last_reward_arrives_after_opponents_card():
     assert (True, 1) in seen  # lost, and the opponent played last
 
 
-@pytest.mark.parametrize("reward", REWARDS)
+@pytest.mark.parametrize("reward", ["margin", "points", "trick", "win"])
 def test_illegal_action_ends_episode_with_minus_one(reward):
     env = HeartsEnv(reward=reward)
     _, info = env.reset(seed=3)
@@ -215,15 +213,13 @@ def test_action_masks_reach_through_gymnasium_wrappers():
     assert (masks == info["action_mask"]).all()
 
 
-LEARNERS = (HeartsEnv, HeartsVectorEnv, HeartsSB3VecEnv)
-TABLES = (hearts_v0.raw_env, hearts_v0.env, hearts_v0.parallel_env)
-
-
 @pytest.mark.parametrize(
     ("make", "like"),
     [
-        *((make, HeartsEnv) for make in LEARNERS),
-        *((make, hearts_v0.raw_env) for make in TABLES),
+        (HeartsVectorEnv, HeartsEnv),
+        (HeartsSB3VecEnv, HeartsEnv),
+        (hearts_v0.env, hearts_v0.raw_env),
+        (hearts_v0.parallel_env, hearts_v0.raw_env),
     ],
 )
 def test_environments_share_options_and_defaults(make: Any, like: Any) -> None:
