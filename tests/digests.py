@@ -53,7 +53,7 @@ class Choices:
 
 
 def played(rules: Rules, seed: int) -> Iterator[Game]:
-    """Play a deal at random; yield the same game object after each action."""
+    """Play a deal at random, and yield the same game object after each action."""
     choose, game = Choices(seed), Game.deal(rules, seed)
     yield game
     while not game.is_over:
@@ -182,7 +182,7 @@ def solutions(_: int) -> Iterator[Any]:
 
 
 Subject = Callable[[int], Iterator[Any]]
-"""Yields values; its argument is the number of threads."""
+"""A function of the number of threads that yields values."""
 
 SUBJECTS: dict[str, Subject] = {
     "deals": deals,

@@ -158,7 +158,7 @@ def places_of(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def header(draw: st.DrawFn, data: bytes, tokens: tuple[str, ...]) -> bytes:
-    """Damage the header of a safetensors file, or an entry in it; its length is right again."""
+    """Damage the header of a safetensors file, or an entry in it, and correct its length."""
     end = 8 + int.from_bytes(data[:8], "little")
     made = data[8:end].decode()
     if draw(st.booleans()):
@@ -175,7 +175,7 @@ def header(draw: st.DrawFn, data: bytes, tokens: tuple[str, ...]) -> bytes:
 
 
 def entry(draw: st.DrawFn, data: bytes, tokens: tuple[str, ...]) -> bytes:
-    """Damage the entry of a sealed line, and seal it again; or move or double a line."""
+    """Damage the entry of a sealed line and seal it again, or move or double a line."""
     lines = data.splitlines(keepends=True)
     at, kind = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, 4))
     if kind == 0:

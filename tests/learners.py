@@ -134,7 +134,7 @@ def own_actions(game: Game, player: int) -> Iterator[int]:
 
 
 def deal_by_hand(arena: Any, game: Game) -> None:
-    """Let every episode of an arena begin with the deal of `game`, whatever its seed."""
+    """Let every episode of an arena begin with the deal of `game`, with any seed."""
     deal = arena.batch.reset
 
     def reset(seeds: Any, games: Any) -> None:

@@ -92,7 +92,7 @@ class NaiveGame:
         tricks_taken: How many tricks each seat took.
         trick: The unfinished trick as (player, card), empty between tricks.
         history: All cards played, as (player, card).
-        broken: What `hearts_broken` was after each card of the history.
+        broken: `hearts_broken` after each card of the history.
         hearts_broken: True if hearts may be led, from the start if no rule forbids it.
         leader: Who leads the trick in progress; None in the exchange, in the end the last taker.
         first_leader: The leader of trick 1, or None in the exchange.

@@ -1,4 +1,4 @@
-"""What a page shows is run again only when the page, the packages or the libraries have changed."""
+"""Run a page's code again only if the page, the packages or the libraries have changed."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def refusal_of(call: Callable[[], object], *also: type[Exception]) -> HeartsErro
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_odd_core_values_are_refused_or_answered(name: str) -> None:
-    """The message begins with the argument and says what to do."""
+    """The message begins with the argument and names a fix."""
     made = SUBJECTS[name]
     made().call(**made().good)
     for argument in made().good:

@@ -380,7 +380,7 @@ def test_time_limit_leaves_a_fair_sample(late: None) -> None:
         agent: Any = make_agent("pro", seed=seed, worlds=5000, milliseconds=0.001)
         assert len(agent.world_margins(view)[0]) == 8
         places += [worlds.index((*row[:5].tolist(),)) for row in agent.memory.worlds[:8]]
-    # Uniform places are half the number of worlds on average; 480 of them, five deviations.
+    # The mean of 480 uniform places, within five standard errors.
     error = len(worlds) / 12**0.5 / 480**0.5
     assert np.mean(places) == pytest.approx(len(worlds) / 2, abs=5 * error)
 

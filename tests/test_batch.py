@@ -364,7 +364,7 @@ def test_invalid_state_vector_is_refused() -> None:
     while not over.is_over:
         over.play(choose_in_deck_order(over, rng))
     for state, name, value in ((over, k.REVOKER, 0), (game, k.TOTALS, 2**53)):
-        changed = state.vector.copy()  # a revoke after the end; totals that no deal can have
+        changed = state.vector.copy()  # a revoke after the end, impossible totals
         changed[name] = value
         with raises_hearts_error(DealError, "vector"):
             Game.from_state("classic", changed)
@@ -389,7 +389,7 @@ def test_selected_games_play_as_among_all(autodeal: bool) -> None:
     """Selected games are played and dealt as single games are. The other games do not change."""
     n, rng = 8, np.random.default_rng(int(autodeal))
     batch, whole = (BatchGame("micro", n, seed=2, autodeal=autodeal) for _ in range(2))
-    upcoming = []  # the seeds of each game's next deals, whatever the others do
+    upcoming = []  # the seeds of each game's next deals
     for _ in range(60):
         upcoming.append(whole.seeds.copy())
         whole.reset()

@@ -1,4 +1,4 @@
-"""``python -m bench speed``: what it measures, its own yardstick and its peers."""
+"""``python -m bench speed``: its measurements, its yardstick and its peers."""
 
 from __future__ import annotations
 

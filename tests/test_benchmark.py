@@ -1,4 +1,4 @@
-"""HeartsBench: fixed deals and players; results can be resumed, read and replayed."""
+"""HeartsBench: fixed deals and players, and results that can be resumed, read and replayed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_field_has_the_weights_of_version_2():
 def test_pro_plays_large_tracks_as_before(track, cards):
     game = Game.deal(Rules.from_text(TRACKS[track].rules), seed=3)
     pro, chosen = make_agent("pro", seed=1), []
-    while not game.is_over:  # its answer is recorded; all seats play their first legal card
+    while not game.is_over:  # its answers are recorded, while all seats play their first legal card
         if game.current_player == 0:
             chosen.append(game.rules.action_name(int(pro.act(game.view(0)))))
         game.play(game.legal_actions()[0])

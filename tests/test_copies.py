@@ -48,7 +48,7 @@ def begin(env: Any) -> None:
 
 
 def play(env: Any, rng: random.Random) -> Any:
-    """Play a random legal action, or begin a new episode; return the result."""
+    """Return the result of a random legal action, or of a reset after the end."""
     if isinstance(env, BatchGame):
         return *env.step(env.random_actions()), env.done, env.seeds, env.scores()
     if hasattr(env, "aec_env"):
@@ -61,7 +61,7 @@ def play(env: Any, rng: random.Random) -> Any:
             env.reset()
         last = env.last()
         env.step(None if last[2] or last[3] else rng.choice(env.unwrapped.game.legal_actions()))
-        # The player to act is not asked for: its observation may lie ready when a copy is made.
+        # The acting player is omitted: its observation may be ready when a copy is made.
         seen = [env.observe(a) for a in env.possible_agents if a != env.agent_selection]
         payments = env.rewards, env._cumulative_rewards, env.terminations, env.truncations
         return last, seen, env.state(), env.infos, payments, env.agents, env.agent_selection

@@ -261,7 +261,7 @@ def test_dataset_of_checkpoint_uses_its_rules(tmp_path):
     words = ["--agent", tmp_path / "own.safetensors", "--deals", 1, "--set", "format=parquet"]
     result = run("dataset", tmp_path / "d", *words, "--json")
     assert json.loads(result.stdout)["options"]["rules"] == "mini"
-    assert len(json.loads(result.stdout)["players"][0]) == 64  # what was in that file
+    assert len(json.loads(result.stdout)["players"][0]) == 64  # the digest of the checkpoint
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_large_decks_equal_naive_rules_on_some_deals(deck, monkeypatch):
     assert made.size.lines == len(every)
     assert made.size.infosets == tuple(map(len, counts))
     assert made.size.sequences == tuple(map(sum, counts))
-    # Both play every legal card equally often; then one of them its best.
+    # Both play uniformly. Then one of them plays its best response.
     uniform = [side.uniform() for side in made.sides]
     value = sum(margin / math.prod(chosen.values()) for _, margin, chosen in every) / len(deals)
     assert made.value(*uniform) == pytest.approx(value, abs=1e-12)
@@ -219,7 +219,7 @@ def test_invalid_tree_or_solver_argument_is_refused(make, words):
 
 
 # ---- solving -------------------------------------------------------------------------------------
-# Best responses, which are those of a plain search (test_exploit.py), prove an equilibrium.
+# Best responses prove an equilibrium. test_exploit.py checks them against a plain search.
 @pytest.mark.parametrize("text", DECKS)
 def test_solver_finds_an_equilibrium(text):
     found = solve(text, target=1e-8, iterations=20_000)

@@ -21,8 +21,8 @@ from tests.refusals import raises_hearts_error
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("hearts_env", "agents/hearts_agents", "train/hearts_train")
 ELSEWHERE = {
-    "train/hearts_train/cli/terminal.py",  # a player at the prompt knows what was typed
-    "agents/hearts_agents/programs/process.py",  # what a program did: its name is put before it
+    "train/hearts_train/cli/terminal.py",  # the player at the prompt sees the input
+    "agents/hearts_agents/programs/process.py",  # a program's fault, without its name
     "agents/hearts_agents/programs/program_agent.py",
     "agents/hearts_agents/user_code.py",
 }

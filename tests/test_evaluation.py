@@ -197,7 +197,7 @@ def test_evaluation_is_independent_of_block_size(monkeypatch, size):
         # A shared total goes on, unless the deals are counted: shared, then won.
         ("two_player", [[100, 100], [0, 1]], (1, 1.0)),
         ("two_player max_deals=1", [[100, 100], [0, 1]], (2, 1.5)),
-        # In chips the fewest take the pot: -10:+10, then the first is out; and the other way round.
+        # In chips the fewest points take the pot: -10:+10 ends the match, and so does +10:-10.
         ("hoyle players=2 stake=10", [[10, 3], [3, 10]], (2, 1.0)),
     ],
 )

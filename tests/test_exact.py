@@ -96,7 +96,7 @@ def test_exact_learning_approaches_equilibrium(descent, least):
     if mirrored:
         assert mirrored[-1] == pytest.approx(0.01, rel=0.2)
     assert drawn(learner) < least < 0.5 < first
-    learner.update()  # what comes after the budget does no harm
+    learner.update()  # an update after the budget does no harm
     assert drawn(learner) < least
 
 

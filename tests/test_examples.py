@@ -93,7 +93,7 @@ REPORT = {"versions": {"lib": "1.0"}, "after": {"margin": 1.5}}
 
 @pytest.fixture
 def example(tmp_path, monkeypatch):
-    """Replace the examples by an empty folder; return a function that adds one."""
+    """Replace the examples by an empty folder, and return a function that adds one."""
     (tmp_path / "examples" / "requirements").mkdir(parents=True)
     monkeypatch.setattr(libraries, "EXAMPLES", tmp_path / "examples")
     monkeypatch.setattr(libraries, "RESULTS", tmp_path / "libraries.json")

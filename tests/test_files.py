@@ -200,7 +200,7 @@ def test_lock_removed_by_its_holder_is_retaken(
             assert is_held(path)
             with pytest.raises(CheckpointError), held(path, "run: 'r'"):
                 pass
-            path.unlink()  # by somebody else, and the file made anew
+            path.unlink()  # by another process, which makes the file anew
             path.touch()
     assert path.exists()  # it was not the one that was held
 

@@ -1,4 +1,4 @@
-"""Damaged inputs for every parser and file reader; tests/fuzz.py lists them."""
+"""Damaged inputs for every parser and file reader in tests/fuzz.py."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ MOON: dict[str, Any] = {"hands": [["QC", "QH", "AH"], ["QD", "QS", "AS"]], "kitt
 """Seat 0 leads QC, and takes QS, then leads QH and AH: it takes all there is."""
 MOON_PLAY = ["QC", "QS", "QH", "AS", "AH", "QD"]
 PLAIN: dict[str, Any] = {"hands": [["QC", "QD", "AS"], ["AC", "QS", "AH"]], "kitty": ["AD", "QH"]}
-"""AC takes QC; AS takes QS for 13 points; AH trumps QD for 1 point."""
+"""AC takes QC, AS takes QS for 13 points, and AH trumps QD for 1 point."""
 PLAIN_PLAY = ["QC", "AC", "QS", "AS", "QD", "AH"]
-# Six cards, three players, no moon; 3 points in all, max_margin 3.
+# Six cards, three players, no moon, 3 points in all, max_margin 3.
 THREE = Rules(
     players=3,
     removed=tuple(c for c in ALL_CARDS if c[0] not in "234" or c[1] not in "CH"),
@@ -58,7 +58,7 @@ THREE = Rules(
     moon="none",
 )
 THREE_DEAL: dict[str, Any] = {"hands": [["2C", "2H"], ["3C", "3H"], ["4C", "4H"]]}
-"""4C takes the clubs; then only hearts are left, and 4H takes them: 0, 0 and 3 points."""
+"""4C takes the clubs. Then 4H takes the hearts: 0, 0 and 3 points."""
 THREE_PLAY = ["2C", "3C", "4C", "4H", "2H", "3H"]
 
 

@@ -1,4 +1,4 @@
-"""Imports point one way, within the packages too; and the core stays light."""
+"""Imports point one way, also within the packages, and the core stays light."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# Beside what ROOMS forbids.
+# In addition to ROOMS.
 FORBIDDEN = {
     "hearts_env": (
         "hearts_agents",
