@@ -1,4 +1,4 @@
-"""Compiled code: a cache that is damaged or cannot be written, and what is shown meanwhile."""
+"""Compiled code: damaged and unwritable caches, and the messages meanwhile."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def thrice(number):
 
 
 class CachedModule:
-    """A module of two compiled functions that has a cache of its own."""
+    """A module of two compiled functions with its own cache."""
 
     def __init__(self, folder: Path) -> None:
         self.cache = folder / "cache"
@@ -166,7 +166,14 @@ def test_cache_file_of_other_types_is_compiled_again(cached: CachedModule) -> No
     assert repr((module.twice(4), module.twice(0.25))) == "(8, 0.5)"
 
 
-def test_cache_that_cannot_be_written_warns_once(cached: CachedModule) -> None:
+@pytest.fixture
+def uncached(cached: CachedModule, monkeypatch: pytest.MonkeyPatch) -> CachedModule:
+    """The module where no cache folder can be found."""
+    monkeypatch.setattr(jit_module, "cache_folder", lambda package: None)
+    return cached
+
+
+def test_unwritable_cache_warns_once(cached: CachedModule) -> None:
     module = cached.start()
     (folder,) = cached.cache.iterdir()
     folder.rmdir()
@@ -178,40 +185,28 @@ def test_cache_that_cannot_be_written_warns_once(cached: CachedModule) -> None:
     assert str(folder) in str(warned[0].message)
 
 
-def test_missing_cache_folder_warns_once(
-    cached: CachedModule, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jit_module, "cache_folder", lambda package: None)
-    module = cached.start()
-    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR") as warned:
-        results = module.twice(4), module.thrice(4)
-    assert results == (8, 12)
-    assert len(warned) == 1
-
-
 def test_worker_does_not_repeat_the_cache_warning(
-    cached: CachedModule, monkeypatch: pytest.MonkeyPatch
+    uncached: CachedModule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jit_module, "cache_folder", lambda package: None)
     monkeypatch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
-    module = cached.start()
+    module = uncached.start()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert module.twice(4) == 8
     assert jit_module.unsaved
 
 
-def test_cache_warning_waits_for_the_line_of_progress(
-    cached: CachedModule, monkeypatch: pytest.MonkeyPatch
+def test_missing_cache_warns_once_after_progress_line(
+    uncached: CachedModule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jit_module, "cache_folder", lambda package: None)
-    module = cached.start()
+    module = uncached.start()
     with monkeypatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("error")
         patch.setattr(jit_module._announcer, "_started", [0.0])  # of a function that calls this one
         assert module.twice(4) == 8
-    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
-        assert module.thrice(4) == 12
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR") as warned:
+        assert (module.thrice(4), module.thrice(0.5)) == (12, 1.5)
+    assert len(warned) == 1
 
 
 SOURCES = sorted(
@@ -222,7 +217,7 @@ SOURCES = sorted(
 
 
 def reads_of_compiled_code(path: Path) -> list[tuple[str, str]]:
-    """What the compiled functions of a file read from other files: (module, name)."""
+    """Return the (module, name) pairs that a file's compiled functions import."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     origin = {
         alias.asname or alias.name: (node.module, alias.name)

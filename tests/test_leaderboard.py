@@ -1,4 +1,4 @@
-"""The check of the leaderboard: what has changed is played again in full, and no forgery holds."""
+"""The check of the leaderboard: changed entries are replayed in full, and no forgery holds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CHOOSER = "def chosen(view, weights):\n    return view.legal_actions()[weights[0
 
 
 def load():
-    """The script, which has no suffix and is in no package."""
+    """Import the script, which has no suffix and is in no package."""
     loader = SourceFileLoader("leaderboard_check", str(SCRIPT))
     module = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -93,9 +93,9 @@ def commit(root):
     git(root, "commit", "-q", "-m", "all")
 
 
-# ---- what is checked -----------------------------------------------------------------------------
+# ---- selection -----------------------------------------------------------------------------
 def checked(root, monkeypatch, *words):
-    """The names of the entries that are checked."""
+    """Run the script; return the names of the entries that it checks."""
     names = []
     monkeypatch.setattr(script, "check", lambda entry, _: names.append(entry.name) or [])
     assert script.main(list(words), root) == 0
@@ -145,7 +145,7 @@ def test_new_entry_with_changed_code_is_refused(root, monkeypatch, capsys):
     assert [line.partition(":")[0] for line in told] == ["code.py"]
 
 
-# ---- what holds ----------------------------------------------------------------------------------
+# ---- verdicts ----------------------------------------------------------------------------------
 @pytest.fixture
 def entry(root, monkeypatch):
     monkeypatch.setattr(script, "LEAST_MS", math.inf)  # no test depends on the clock
@@ -154,7 +154,7 @@ def entry(root, monkeypatch):
 
 
 def wrong(entry):
-    """What the check says of an entry."""
+    """Return the faults that the check finds in an entry."""
     return "\n".join(script.check(entry, entry.parents[3]))
 
 

@@ -57,8 +57,8 @@ def test_under_next_step_no_mask_is_empty(mask: str) -> None:
     assert ends > 6
 
 
-# ---- what readers see ----------------------------------------------------------------------------
-def test_the_module_is_the_games_page() -> None:
+# ---- the page ----------------------------------------------------------------------------
+def test_module_docstring_is_the_games_page() -> None:
     """As PettingZoo's: people, its site and its language agents read the page there."""
     env = hearts_v0.env()
     page = inspect.getdoc(inspect.getmodule(env.unwrapped)) or ""

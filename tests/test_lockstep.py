@@ -101,7 +101,7 @@ def test_all_continuations_of_some_positions(text: str, most: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), SAMPLE)
-def test_a_revoke_at_every_step(name: str, players: int) -> None:
+def test_revoke_at_every_step_equals_naive_game(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     rng = random.Random(5)
     game = Game.deal(rules, seed=5)

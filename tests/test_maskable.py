@@ -121,14 +121,14 @@ def test_kept_snapshots_equal_the_earlier_player():
 # ---- a known value -------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def micro_values() -> tuple[Tree, float]:
-    """The tree of `micro`, and the most that anybody can win against `easy`, both seats' mean."""
+    """The tree of `micro`, and a best response's margin over `easy`, the mean of both seats."""
     tree = Tree("micro")
     easy, _ = policy_of(make_agent("easy", seed=0), tree)
     return tree, sum(best_response(tree, p, easy[1 - p]).value for p in range(2)) / 2
 
 
 def exact_margin(tree: Tree, agent: Any) -> float:
-    """What `agent` wins against `easy` a deal on average, both seats' mean, without sampling."""
+    """Return the exact margin of `agent` over `easy` per deal, the mean of both seats."""
     own, _ = policy_of(agent, tree)
     easy, _ = policy_of(make_agent("easy", seed=0), tree)
     return (tree.value(own[0], easy[1]) - tree.value(easy[0], own[1])) / 2

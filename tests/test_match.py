@@ -1,4 +1,4 @@
-"""Matches: continuation, end and winner; and the three settlements, worked out by hand."""
+"""Matches: continuation, end, winner and the three settlements worked out by hand."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_chips_are_conserved(method: str, points: list[int], pool: Fraction) -> 
     ("method", "points", "argument"),
     [("points", [1, 2], "method"), ("simple", [1, -2], "points"), ("simple", [], "points")],
 )
-def test_a_settlement_that_is_none_is_refused(method: str, points: Any, argument: str) -> None:
+def test_invalid_settlement_is_refused(method: str, points: Any, argument: str) -> None:
     with raises_hearts_error(HeartsError, argument):
         settle(method, points)
 
@@ -187,10 +187,10 @@ def test_matches_under_any_rules(rules: Rules, seed: int) -> None:
     st.sampled_from(["lowest_shared", "all_past_limit"]),
     st.integers(0, 2**32),
 )
-def test_the_account_under_made_up_results(
+def test_scoreboard_equals_naive_account_on_invented_results(
     settlement: str, players: int, end_when: str, tie: str, seed: int
 ) -> None:
-    """Ties and ends are rare in play: here deals end with any points, made up."""
+    """Ties and ends are rare in play, so deals get invented points."""
     rng = random.Random(seed)
     rules = Rules.preset("party" if settlement == "points" else "hoyle", players).replace(
         settlement=settlement,
@@ -314,7 +314,7 @@ def test_last_net_is_change_of_totals() -> None:
     assert board_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
 
 
-def test_a_revoke_in_a_match() -> None:
+def test_revoke_in_a_match_is_charged() -> None:
     match = Match("two_player", seed=1)
     offender = match.current_player
     assert offender is not None

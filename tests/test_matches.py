@@ -45,7 +45,7 @@ def test_match_pair_swaps_seats() -> None:
 
 
 class Spy:
-    """Plays its lowest card, and notes the totals that it was shown."""
+    """Play the lowest card and note the totals of each view."""
 
     seen: list[tuple[int, ...]] = []  # noqa: RUF012
 
@@ -84,7 +84,7 @@ def test_faulty_player_loses_all_matches() -> None:
     assert result.ahead > 90
 
 
-def test_a_player_against_itself_wins_half() -> None:
+def test_player_against_itself_wins_half() -> None:
     result = evaluate("standard", "standard", "mini", deals=40, seed=1, unit="match")
     assert (result.won, result.ci95, result.split) == (0.5, (0.5, 0.5), 1)
     assert result.ahead == 0
@@ -123,7 +123,7 @@ def test_only_evaluate_plays_matches() -> None:
         benchmark("easy", "micro", unit="match")
 
 
-def test_the_command_plays_matches() -> None:
+def test_evaluate_command_plays_matches() -> None:
     words = ["standard", "--unit", "match", "--opponents", "easy", "--rules", "micro"]
     words += ["--deals", "5"]
     result = run("evaluate", *words, "--json")

@@ -1,4 +1,4 @@
-"""Agents that misbehave: named, charged for the deal, and the rest goes on."""
+"""Agents that misbehave are named and charged for the deal. The other games continue."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Own(BaseException):
 
 
 def goes_wrong(view):
-    """Once, after ten cards, where the hand dealt has the ace of hearts."""
+    """Return True after ten cards if the dealt hand has the ace of hearts."""
     own = {*view.hand, *(card for seat, card in view.history if seat == view.player)}
     return len(view.history) >= 10 and "AH" in own
 
 
 class Lowest:
-    """Plays the lowest legal action, but does `wrong` in the deals of some hands."""
+    """Play the lowest legal action, except for `wrong` where `goes_wrong`."""
 
     def __init__(self, wrong=None, name="Lowest"):
         self.wrong, self.name = wrong, name
@@ -43,7 +43,7 @@ class Lowest:
 
 
 class Batch(Lowest):
-    """The same, all views at once."""
+    """A `Lowest` that answers all views at once."""
 
     def act_batch(self, views):
         given = [self.act(view) for view in views]
@@ -61,7 +61,7 @@ class Closes(Lowest):
 
 
 class Tampers(Lowest):
-    """Does something to the views, and answers as if nothing had happened."""
+    """Change the views, then answer correctly."""
 
     def act_batch(self, views):
         actions = np.array([Lowest().act(view) for view in views])
@@ -122,7 +122,7 @@ KINDS = [
 
 
 def charged_plainly(opponent):
-    """The same deals one after another: margins, and how many deals were charged."""
+    """Play the same deals one by one. Return the margins and the number of deals charged."""
     margins, charged = [], 0
     for number in range(PAIRS):
         margin = 0
@@ -151,7 +151,7 @@ def test_misbehaving_agent_pays_and_others_continue(agent, wrong, kind, words):
     example = result.examples[0]
     assert (example.agent, example.role, example.kind) == ("wrong", "agent", kind)
     assert words in example.text
-    # The view is reported unchanged, so that the fault can be reproduced.
+    # The view is reported unchanged, to make the fault reproducible.
     game = Game.deal(RULES, example.seed)
     assert "AH" in game.hand(example.seat)
     assert f"player {1 - example.seat}" in example.view
@@ -191,7 +191,7 @@ def test_wrong_count_costs_all_rows_illegal_action_one(wrong):
     ("cls", "wrong"),
     [(Lowest, fills), (Lowest, replaces), (Tampers, replaces_all), (Tampers, resizes)],
 )
-def test_agents_changes_of_views_have_no_effect(cls, wrong, monkeypatch):
+def test_changing_views_has_no_effect(cls, wrong, monkeypatch):
     monkeypatch.setitem(globals(), "goes_wrong", lambda view: True)
     views = BatchGame(RULES, 4, seed=1).views()
     given = views.vectors, views.players
@@ -229,7 +229,7 @@ def test_signal_is_not_the_agents_fault(batched, swallows):
 
 
 @pytest.mark.parametrize("cls", [Lowest, Batch])
-def test_card_names_are_as_good_as_numbers(cls, monkeypatch):
+def test_card_names_count_as_actions(cls, monkeypatch):
     plain = evaluate(Lowest(), "standard", deals=10)
     monkeypatch.setitem(globals(), "goes_wrong", lambda view: True)
     names = cls(lambda view: view.rules.deck[view.legal_actions()[0]].lower())

@@ -6,7 +6,6 @@ import copy
 import os
 import pickle
 import shutil
-import struct
 import warnings
 from typing import Any
 
@@ -24,7 +23,7 @@ from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
-from hearts_env.encoders import ENCODERS, encode, make_encoder
+from hearts_env.encoders import encode, make_encoder
 from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
@@ -46,11 +45,18 @@ def views():
 
 
 def best_of(weights, views):
-    """The legal action with the highest weight, found one by one."""
+    """Return each view's legal action with the highest weight."""
     return [
         max(view.legal_actions(), key=lambda action: row[action])
         for row, view in zip(weights, views, strict=True)
     ]
+
+
+def assert_plays(agent, views, expected):
+    """Compare an agent's actions, singly, in a batch and by its copies."""
+    assert [agent.act(view) for view in views] == expected
+    for player in (agent, copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert player.act_batch(views).tolist() == expected
 
 
 def seen(views):
@@ -99,10 +105,7 @@ def test_model_and_file_play_the_policys_best_action(models, name, views, tmp_pa
     model.save(file)
     expected = best_of(weights_by_hand(model, seen(views)), views)
     for agent in (make_agent(model), make_agent(f"{file}?encoder=flat", allow_code=True)):
-        assert agent.act_batch(views).tolist() == expected
-        assert [agent.act(view) for view in views] == expected
-        for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
-            assert other.act_batch(views).tolist() == expected
+        assert_plays(agent, views, expected)
 
 
 @quick_cases("kind", TRIED, [PPO, MaskablePPO])
@@ -114,28 +117,7 @@ def test_multi_input_model_sees_observation_and_mask(kind, views, tmp_path):
     expected = best_of(weights, views)
     assert not np.allclose(weights, weights_by_hand(model, observations, np.zeros_like(masks)))
     for agent in (make_agent(model), make_agent(file, allow_code=True)):
-        assert agent.act_batch(views).tolist() == expected
-        assert [agent.act(view) for view in views] == expected
-        for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
-            assert other.act_batch(views).tolist() == expected
-
-
-class Blind:
-    """An encoder with equal observations everywhere."""
-
-    def space(self, rules):
-        return spaces.Box(0, 1, (1,), np.int8)
-
-    def write(self, view, out):
-        out[:] = 0
-
-
-def test_multi_input_model_distinguishes_masks_of_equal_observations(views, monkeypatch):
-    monkeypatch.setitem(ENCODERS, "blind", Blind())
-    model = multi_input(PPO, observation="blind")
-    zeros = np.zeros((len(views), 1), np.int8)
-    expected = best_of(weights_by_hand(model, zeros, views.legal_table), views)
-    assert make_agent(model, encoder="blind").act_batch(views).tolist() == expected
+        assert_plays(agent, views, expected)
 
 
 def test_model_of_other_dictionaries_names_its_keys():
@@ -212,7 +194,7 @@ def test_allow_code_on_command_line_loads_file(models, tmp_path):
     assert os.environ[TRUST] == ""
     result = CliRunner().invoke(app, [*words, "--allow-code"])
     assert result.exit_code == 0, result.output
-    assert os.environ[TRUST] == "1"  # which processes that are started inherit
+    assert os.environ[TRUST] == "1"  # inherited by child processes
     plain = Participant(str(file), 0).to_json()["digest"]
     isolated = Participant(str(file), 0, isolate=True)
     isolated.close()
@@ -269,7 +251,7 @@ class Net(torch.nn.Module):
 
 
 def _number(n):
-    """A number as protobuf writes it."""
+    """Encode a number as a protobuf varint."""
     out = b""
     while True:
         n, low = n >> 7, n & 127
@@ -290,40 +272,39 @@ def _put(name, shape, kind=1):
     return _field(1, name) + _field(2, _field(1, _field(1, kind) + _field(2, sizes)))
 
 
-def masked_onnx(weights, mask_weights, name):
-    """An ONNX model with the output ``x @ weights + mask @ mask_weights``."""
+def _matrix(array, name):
+    rows, columns = array.shape
+    facts = _field(1, rows) + _field(1, columns) + _field(2, 1) + _field(8, name)
+    return _field(5, facts + _field(9, array.astype("<f4").tobytes()))
 
-    def matrix(array, name):
-        rows, columns = array.shape
-        raw = array.astype("<f4").tobytes()
-        facts = _field(1, rows) + _field(1, columns) + _field(2, 1) + _field(8, name)
-        return _field(5, facts + _field(9, raw))
 
-    def node(kind, one, other, out):
-        words = _field(1, one) + _field(1, other) + _field(2, out) + _field(4, kind)
-        return _field(1, words)
+def _node(kind, *inputs, out):
+    words = b"".join(_field(1, name) for name in inputs)
+    return _field(1, words + _field(2, out) + _field(4, kind))
 
-    nodes = node("MatMul", "x", "w", "a") + node("MatMul", name, "v", "b")
-    nodes += node("Add", "a", "b", "y")
-    inputs = _field(11, _put("x", ("n", SIZE))) + _field(11, _put(name, ("n", ACTIONS)))
-    graph = nodes + _field(2, "g") + matrix(weights, "w") + matrix(mask_weights, "v") + inputs
-    graph += _field(12, _put("y", ("n", ACTIONS)))
+
+def _model(nodes, inputs, columns, batch="n"):
+    graph = nodes + _field(2, "g") + inputs + _field(12, _put("y", (batch, columns)))
     return _field(1, 8) + _field(8, _field(1, "") + _field(2, 17)) + _field(7, graph)
+
+
+def masked_onnx(weights, mask_weights):
+    """An ONNX model with the output ``x @ weights + action_mask @ mask_weights``."""
+    nodes = _node("MatMul", "x", "w", out="a") + _node("MatMul", "action_mask", "v", out="b")
+    nodes += _node("Add", "a", "b", out="y")
+    inputs = _matrix(weights, "w") + _matrix(mask_weights, "v") + _field(11, _put("x", ("n", SIZE)))
+    inputs += _field(11, _put("action_mask", ("n", ACTIONS)))
+    return _model(nodes, inputs, ACTIONS)
 
 
 def onnx(weights=WEIGHTS, taken=("n", SIZE), *, kind=1, more=b""):
     """An ONNX model that multiplies its input by a matrix."""
-    raw = struct.pack(f"<{weights.size}f", *weights.ravel())
-    rows, columns = weights.shape
-    matrix = _field(1, rows) + _field(1, columns) + _field(2, 1) + _field(8, "w") + _field(9, raw)
-    node = _field(1, "x") + _field(1, "w") + _field(2, "y") + _field(4, "MatMul")
-    ends = _field(11, _put("x", taken, kind)) + more + _field(12, _put("y", (taken[0], columns)))
-    graph = _field(1, node) + _field(2, "g") + _field(5, matrix) + ends
-    return _field(1, 8) + _field(8, _field(1, "") + _field(2, 17)) + _field(7, graph)
+    inputs = _matrix(weights, "w") + _field(11, _put("x", taken, kind)) + more
+    return _model(_node("MatMul", "x", "w", out="y"), inputs, weights.shape[1], taken[0])
 
 
 def script(module, example):
-    """What ``torch.jit.trace`` makes of a module."""
+    """Trace a module to TorchScript."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.jit.trace(module, example)
@@ -331,7 +312,7 @@ def script(module, example):
 
 @pytest.fixture
 def linear(tmp_path):
-    """The file of the same linear network as TorchScript and as ONNX, by suffix."""
+    """Files of one linear network as TorchScript and ONNX, by suffix."""
     module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
     module.weight.data = torch.from_numpy(WEIGHTS.T.copy())
     for suffix in (".pt", ".pth"):
@@ -350,12 +331,9 @@ def test_model_plays_its_heaviest_legal_action(linear, suffix, views):
             make_agent(spec)
     agent: Any = make_agent(spec, allow_code=True)
     expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
-    assert agent.act_batch(views).tolist() == expected
-    assert [agent.act(view) for view in views] == expected
     shutil.move(linear[suffix], linear[suffix] + ".moved")  # the player keeps its own copy
-    for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
-        assert other.act_batch(views).tolist() == expected
-        assert other.rules == RULES
+    assert_plays(agent, views, expected)
+    assert pickle.loads(pickle.dumps(agent)).rules == RULES
     drawn: Any = agent.with_greedy(False)
     logits = seen(views).astype(np.float64) @ WEIGHTS
     odds = np.where(views.legal_table, np.exp(logits - logits.max(1, keepdims=True)), 0)
@@ -366,7 +344,7 @@ def test_model_plays_its_heaviest_legal_action(linear, suffix, views):
 def test_onnx_model_with_mask_gets_legal_actions(views, tmp_path):
     pytest.importorskip("onnxruntime")
     weights = np.random.default_rng(5).normal(size=(ACTIONS, ACTIONS)).astype(np.float32)
-    (tmp_path / "model.onnx").write_bytes(masked_onnx(WEIGHTS, weights, "action_mask"))
+    (tmp_path / "model.onnx").write_bytes(masked_onnx(WEIGHTS, weights))
     agent: Any = make_agent(f"{tmp_path / 'model.onnx'}?encoder=flat&rules=micro")
     logits = seen(views).astype(np.float32) @ WEIGHTS + views.legal_table @ weights
     assert agent.act_batch(views).tolist() == best_of(logits, views)
@@ -377,7 +355,7 @@ def test_onnx_model_with_mask_gets_legal_actions(views, tmp_path):
 def test_torch_module_is_copied_when_made_an_agent(is_traced, views):
     module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
     module.weight.data = torch.from_numpy(WEIGHTS.T.copy())
-    module.policy = torch.nn.Identity()  # of this name stable-baselines3's models have a part too
+    module.policy = torch.nn.Identity()  # stable-baselines3 models have this attribute, too
     given = script(module, torch.zeros(2, SIZE)) if is_traced else module
     agent = make_agent(given, encoder="flat", rules="micro")
     expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
@@ -458,7 +436,7 @@ class Runs:
 
 
 def written(kind, path):
-    """Write the weights of a small network as one of its users would, and return their file."""
+    """Write the weights of a small network in one of the usual forms; return the path."""
     module = torch.nn.Linear(2, 2)
     weights = module.state_dict()
     match kind:
@@ -529,7 +507,7 @@ def my_agent(seed=None):
 
 
 def test_agent_file_with_training_checkpoint_plays_its_network(views, tmp_path):
-    """The way out of the messages, as docs/agents.md shows it."""
+    """The fix that the messages name, as in docs/agents.md."""
     parts = torch.nn.Linear(SIZE, 4), torch.nn.Tanh(), torch.nn.Linear(4, ACTIONS)
     net = torch.nn.Sequential(*parts)
     saved = {"model_state_dict": net.state_dict(), "optimizer_state_dict": {}}
@@ -552,7 +530,7 @@ def test_legal_minus_infinity_is_above_illegal_actions(tmp_path):
     view = game.view(game.current_player or 0)
     observation = encode(ENCODER, view)
     weights = np.full((SIZE, ACTIONS), 1.0, np.float32)
-    weights[:, view.legal_actions()] = -3e38  # whose sum is minus infinity
+    weights[:, view.legal_actions()] = -3e38  # the sums overflow to minus infinity
     with np.errstate(over="ignore"):
         given = observation.astype(np.float32) @ weights
     assert np.isneginf(given).sum() == len(view.legal_actions())

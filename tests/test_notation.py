@@ -134,12 +134,12 @@ def test_annotated_cards_are_played_and_name_rules(mark: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "Q", "QQ", "SQ", "1C", "11C", "QSS", "Q S", "0", "\ufe0f", "QS\u200b", 7, None, []]
 )
-def test_what_is_no_card_is_refused(text: object) -> None:
+def test_invalid_card_is_refused(text: object) -> None:
     with raises_hearts_error(NotationError, "card"):
         parse_card(text)
 
 
-def test_the_order_of_the_deck() -> None:
+def test_deck_is_sorted_by_suit_and_rank() -> None:
     # ♣ ♦ ♠ ♥, each suit low to high.
     assert sort_cards(["2H", "AS", "2S", "AD", "TC", "9C"]) == ("9C", "TC", "AD", "2S", "AS", "2H")
     assert mask_of([0, 3]) == 9
@@ -255,7 +255,7 @@ def test_history_faults_are_named_by_line(old: str, new: str, words: list[str]) 
     assert isinstance(caught.value, HeartsError)
 
 
-def test_the_number_of_games_is_checked() -> None:
+def test_from_text_requires_one_game() -> None:
     for empty in ("", "  \n\n", "# nothing but a comment\n"):
         with raises_hearts_error(NotationError, "history"):
             Game.from_text(empty)
@@ -327,7 +327,7 @@ def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:
     (record,) = parse_records(text)
     assert record.game == game
     assert list(record.tags) == list(tags)
-    assert record.to_text() == text  # what had to be replaced was replaced the first time
+    assert record.to_text() == text  # replaced characters stay replaced
     assert parse_records(text + text) == [record, record]
 
 
@@ -372,7 +372,7 @@ def test_misspelt_fields_are_not_tags(line: str, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "Rules", "Hand 0", "A b", "Player 2", "Player", "1", "Totls"])
-def test_tags_that_cannot_be_are_refused(name: str) -> None:
+def test_invalid_tag_names_are_refused(name: str) -> None:
     with pytest.raises(NotationError):
         Game.from_text(MICRO).to_text({name: "x"})
 

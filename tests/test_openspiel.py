@@ -1,8 +1,8 @@
 """Lock-step with OpenSpiel's hearts over all 256 combinations of its options.
 
-An independent C++ implementation (skipped where it is not installed). Compared
-at each step: player, legal cards, whether hearts are broken (through the legal leads and the
-information tensor's absence of it: legality is what it decides), points, and the returns.
+An independent C++ implementation (skipped where it is not installed). Each
+step compares the player and the legal cards, and thereby whether hearts are broken. The end
+compares the scores.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DIRECTIONS = ("hold", "left", "across", "right")
 
 
 def our_rules(options: dict[str, bool], direction: str) -> Rules:
-    """The same rules in our words."""
+    """Return the equivalent `Rules`."""
     points = {**HEARTS_AND_QUEEN, **({"JD": -10} if options["jd_bonus"] else {})}
     return Rules(
         pass_count=3 if options["pass_cards"] else 0,
@@ -53,7 +53,7 @@ def our_rules(options: dict[str, bool], direction: str) -> Rules:
 
 
 def card_table(game: object) -> dict[str, int]:
-    """OpenSpiel's number of each card, by our name, asked of OpenSpiel itself."""
+    """Return OpenSpiel's number of each card by our name."""
     state = game.new_initial_state()  # type: ignore[attr-defined]
     state.apply_action(0)
     names = {a: state.action_to_string(a) for a in state.legal_actions()}
@@ -62,7 +62,7 @@ def card_table(game: object) -> dict[str, int]:
 
 
 def start_both(options: dict[str, bool], hands: list[list[str]], direction: int):
-    """The same deal in both programs."""
+    """Start the same deal in both programs."""
     theirs = pyspiel.load_game("hearts", options)
     table = card_table(theirs)
     state = theirs.new_initial_state()
@@ -88,7 +88,7 @@ def play_both(game: Game, state, table: dict[str, int], choose) -> None:
 
 
 @quick_cases("combination", COMBINATIONS, COMBINATIONS[::9])
-def test_random_deals(combination: tuple[bool, ...]) -> None:
+def test_random_deals_equal_openspiel_hearts(combination: tuple[bool, ...]) -> None:
     options = dict(zip(OPTIONS, combination, strict=True))
     rng = random.Random(str(combination))
     for _ in range(DEALS):

@@ -1,4 +1,4 @@
-"""The games as OpenSpiel sees them: its own checks, its algorithms, and our figures beside its."""
+"""The games in OpenSpiel: its own checks and algorithms, compared with our figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hearts_env.views.deals import all_deals
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 
-# ---- what needs no OpenSpiel ---------------------------------------------------------------------
+# ---- without OpenSpiel ---------------------------------------------------------------------
 HARD_TEXTS = (
     "micro queen_any_time=true",
     'micro card_points={"QS":13,"AH":-2} removed=["2C"] hand_size=3',
@@ -62,7 +62,7 @@ def test_invalid_parameter_is_refused(parameters: dict[str, Any], message: str) 
 
 
 @pytest.mark.slow
-def test_without_openspiel_the_message_says_what_to_install() -> None:
+def test_missing_openspiel_error_names_the_package() -> None:
     code = (
         "import sys; sys.modules['pyspiel'] = None\n"
         "from hearts_env import HeartsError, openspiel\n"

@@ -49,7 +49,7 @@ def sit(
     seed: int = 7,
     **settings: str,
 ) -> Person:
-    """A person at a table of agents, whose page also runs `scripts`."""
+    """Seat a person among agents, with `scripts` on the page."""
     person = visit(settings=settings)
     for script in (NOTE_REQUESTS, *scripts):
         person.page.add_init_script(script)
@@ -59,7 +59,7 @@ def sit(
 
 
 def requests(person: Person, *kinds: str) -> int:
-    """How many requests of these kinds the page has sent."""
+    """Count the requests of these kinds that the page has sent."""
     return sum(kind in kinds for kind in person.page.evaluate("window.requests"))
 
 
@@ -73,7 +73,7 @@ def place_of(person: Person, target: Locator | str) -> tuple[float, float]:
 
 
 def click(person: Person, place: tuple[float, float], count: int = 1) -> None:
-    """Click here; `count` is 2 for the second click of a double-click."""
+    """Click at `place`. A `count` of 2 makes it the second of a double-click."""
     mouse = person.page.mouse
     mouse.move(*place)
     mouse.down(click_count=count)
@@ -81,21 +81,28 @@ def click(person: Person, place: tuple[float, float], count: int = 1) -> None:
 
 
 def is_legal_card(person: Person, place: tuple[float, float]) -> bool:
-    """Whether a card lies here that can be played."""
+    """Return True if a legal card lies at `place`."""
     look = "([x, y]) => Boolean(document.elementFromPoint(x, y).closest('.card.legal'))"
     return bool(person.page.evaluate(look, list(place)))
 
 
+def press_first(person: Person) -> tuple[float, float]:
+    """Play the first legal card by a click; return the place of the click."""
+    count, place = len(person.hand), place_of(person, person.legal[0])
+    person.page.evaluate("window.time += 10_000")
+    click(person, place)
+    person.played(count)
+    return place
+
+
 @pytest.mark.parametrize("is_timed", [False, True])
 def test_double_click_with_one_tap_plays_one_card(visit, is_timed) -> None:
-    """Another legal card is under the pointer by the second click; a third is no other wish."""
+    """By the second click another legal card is under the pointer. A third plays none, either."""
     person = sit(visit, "two_player", *[SET_TIMES] * is_timed, **ONE_TAP)
     tried = 0
     while len(person.hand) > 2:
-        count, place = len(person.hand), place_of(person, person.legal[0])
-        person.page.evaluate("window.time += 10_000")
-        click(person, place)
-        person.played(count)
+        place = press_first(person)
+        count = len(person.hand)
         if not is_legal_card(person, place):
             continue
         tried += 1
@@ -103,40 +110,33 @@ def test_double_click_with_one_tap_plays_one_card(visit, is_timed) -> None:
             person.page.evaluate("window.time += 499")
             click(person, place, 1 if is_timed else number)
         assert requests(person, "act") == 13 - len(person.hand)
-        assert len(person.hand) == count - 1
+        assert len(person.hand) == count
     assert tried
 
 
 def test_click_after_the_interval_plays_the_next_card(visit) -> None:
     person = sit(visit, "two_player", SET_TIMES, **ONE_TAP)
-    while True:
-        count, place = len(person.hand), place_of(person, person.legal[0])
-        person.page.evaluate("window.time += 10_000")
-        click(person, place)
-        person.played(count)
-        if is_legal_card(person, place):
-            break
+    while not is_legal_card(person, place := press_first(person)):
+        pass
+    count = len(person.hand)
     person.page.evaluate("window.time += 500")
     click(person, place)
-    person.played(count - 1)
-    assert len(person.hand) == count - 2
+    person.played(count)
+    assert len(person.hand) == count - 1
 
 
 def test_click_elsewhere_plays_at_once(visit) -> None:
     """Only a click at the same place can be the second of a double-click."""
     person = sit(visit, "two_player", SET_TIMES, **ONE_TAP)
-    while True:
-        count, place = len(person.hand), place_of(person, person.legal[0])
-        click(person, place)
-        person.played(count)
+    far: list[tuple[float, float]] = []
+    while not far:
+        place = press_first(person)
         others = [place_of(person, name) for name in person.legal]
         far = [other for other in others if abs(other[0] - place[0]) > 100]
-        if far:
-            break
-        person.page.evaluate("window.time += 10_000")
+    count = len(person.hand)
     click(person, far[0])
-    person.played(count - 1)
-    assert len(person.hand) == count - 2
+    person.played(count)
+    assert len(person.hand) == count - 1
 
 
 @pytest.mark.parametrize("key", ["1", "Enter"])
@@ -254,7 +254,7 @@ def test_double_click_closes_one_table_of_the_lobby(visit) -> None:
     click(person, place)
     expect(closing).to_have_count(2)
     click(person, place, 2)
-    click(person, (1, 1))  # the page has done what the click before asked for
+    click(person, (1, 1))  # the page has handled the click before
     person.page.reload()
     expect(closing).to_have_count(2)
 

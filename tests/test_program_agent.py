@@ -43,7 +43,7 @@ LOW = f"exec:{PYTHON} {BOTS / 'low_bot.py'}"
 
 @pytest.fixture(autouse=True)
 def is_patient(monkeypatch, tmp_path):
-    """The limits of time are reached while a program hangs that says so, and else by no means."""
+    """Time limits pass only while a program hangs and says so."""
     hanging, passed = tmp_path / "pids.hang", [0.0]
 
     def now():
@@ -55,8 +55,8 @@ def is_patient(monkeypatch, tmp_path):
     monkeypatch.setattr(process, "_LAST_SECONDS", HANG)
 
 
-# Plays its lowest legal action, and goes wrong in the way that its argument says when it is asked
-# the `n`-th time. Every process writes its number, and that of one that it starts, to a file.
+# Plays its lowest legal action. At its `n`-th request it goes wrong as its first argument says.
+# Every process writes its id and its child's to a file.
 BAD = """
 import json, os, signal, subprocess, sys, time
 how, n, pids = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -217,7 +217,7 @@ def test_program_receives_start_and_end_of_games(tmp_path):
     for line in (tmp_path / "told").read_text().splitlines():
         pid, _, text = line.partition(" ")
         processes.setdefault(pid, []).append(json.loads(text))
-    asked, *playing = processes.values()  # the first is asked whether it plays the rules
+    asked, *playing = processes.values()  # the first one only accepts the rules
     assert [m["type"] for m in asked] == ["hello", "bye"]
     margins = []
     for messages in playing:

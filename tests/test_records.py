@@ -1,4 +1,4 @@
-"""Files of results: nothing finished is lost, and what is resumed ends as if never stopped.
+"""Files of results: nothing finished is lost, and resumed work ends as if never stopped.
 
 The file itself is tested in tests/test_store.py.
 """
@@ -35,7 +35,7 @@ BLOCKS = {"deal": [16, 32, 22], "match": [32, 32, 6]}
 
 @pytest.fixture
 def played(monkeypatch):
-    """The sizes of the blocks that are really played."""
+    """The sizes of the blocks that are played, not read."""
     sizes = []
     play = Contest.play
 
@@ -48,7 +48,7 @@ def played(monkeypatch):
 
 
 def stop_after(deals):
-    """Shows progress, and is stopped as soon as more than `deals` deals are played."""
+    """Return a progress display that stops the run after more than `deals` deals."""
 
     def tell(done, _):
         if done > deals:

@@ -93,7 +93,7 @@ def test_unknown_name_or_option_suggests_the_nearest(name, options, words):
 
 
 @pytest.mark.parametrize("error", [KeyError("no plan"), SystemExit("no plan")])
-def test_a_factory_that_raises_is_named(error, monkeypatch):
+def test_raising_factory_is_named(error, monkeypatch):
     def fails(seed=None):
         raise error
 

@@ -1,4 +1,4 @@
-"""What a release is made of: workflows, recipe and metadata say the same as the package."""
+"""The parts of a release: workflows, recipe and metadata agree with the package."""
 
 from __future__ import annotations
 

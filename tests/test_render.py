@@ -31,14 +31,14 @@ def no_screen_and_no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cards_in_svg(svg: str) -> set[str]:
-    """Every card that a document names, drawn or listed."""
+    """Return every card that a document draws or lists."""
     root = ElementTree.fromstring(svg)
     return {g.attrib["data-card"] for g in root.iter(f"{SVG}g") if "data-card" in g.attrib}
 
 
 # ---- pictures ------------------------------------------------------------------------------------
 @quick_cases("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
-def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
+def test_picture_of_a_seat_equals_its_view(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 1):
         for seat in range(rules.players):
@@ -86,7 +86,7 @@ def test_all_shows_everything_and_onlookers_see_no_hands(game: tuple[str, int]) 
             assert all(isinstance(seat.hand, int) for seat in onlooker.seats)
 
 
-def test_last_trick_and_who_took_it() -> None:
+def test_picture_shows_last_trick_and_its_taker() -> None:
     """4C takes 2C and 3C, and seat 1 takes the trick before the end of the deal as well."""
     game = Game("micro", [["QC", "QD", "AS"], ["AC", "QS", "AH"]], ["AD", "QH"])
     assert picture_of(game, 0).last_trick == ()
@@ -108,7 +108,7 @@ def test_last_trick_and_who_took_it() -> None:
     assert picture.kitty == ("AD", "QH")
 
 
-def test_who_passes_to_whom() -> None:
+def test_picture_names_giver_and_receiver_of_cards() -> None:
     """Seat 2 of four passes left to seat 3, across to seat 0. An onlooker sees the direction."""
     game = Game.deal("classic", 1, deal_number=0)
     assert picture_of(game, 2).message == "player_2 passes 3 cards left, to player_3"
@@ -119,7 +119,7 @@ def test_who_passes_to_whom() -> None:
     assert picture_of(Game.deal("classic", 1, deal_number=3), 2).message == ""  # hold
 
 
-def test_a_revoke_leaves_the_hands_closed() -> None:
+def test_revoke_leaves_the_hands_closed() -> None:
     game = Game("micro", [["QC", "QD", "AS"], ["AC", "QS", "AH"]], ["AD", "QH"])
     game.play("QC")
     game.revoke()
@@ -143,7 +143,7 @@ def test_revoke_scores_show_only_with_known_kitty() -> None:
     assert picture_of(awarded, 1).message.endswith("player_0 15 points, player_1 0 points")
 
 
-def test_a_shared_win() -> None:
+def test_picture_names_all_winners() -> None:
     """Each takes one heart, and the queen of spades is in the kitty."""
     game = Game("micro", [["QC", "QD", "QH"], ["AD", "AS", "AH"]], ["AC", "QS"])
     for card in ("QC", "AH", "AD", "QD", "AS", "QH"):
@@ -172,7 +172,7 @@ def test_messages_of_moon_and_revoke() -> None:
     assert message.splitlines()[:2] == ["So there.", "player_0 pays for an illegal action"]
 
 
-def test_totals_of_a_match() -> None:
+def test_picture_shows_match_totals() -> None:
     game = Game.deal("hoyle", 1)
     assert [seat.total for seat in picture_of(game).seats] == [None] * 4
     totals: list[int | Fraction] = [Fraction(201, 2), 99, 100, Fraction(201, 2)]
@@ -181,7 +181,7 @@ def test_totals_of_a_match() -> None:
     assert [seat.total for seat in picture_of(game).seats] == [5, 0, 21, 0]
 
 
-def test_only_known_viewers() -> None:
+def test_unknown_viewer_is_refused() -> None:
     with raises_hearts_error(
         HeartsError, "render_for", value="curent_player", hint="current_player"
     ):
@@ -232,7 +232,7 @@ def test_pictures_take_any_size_and_names(scale: float) -> None:
     assert {"Ann", "Bob <b>"} <= {text.text for text in root.iter(f"{SVG}text")}
 
 
-def test_an_illegal_end_is_told() -> None:
+def test_picture_reports_an_illegal_end() -> None:
     env = hearts_v0.env(rules="classic", render_mode="ansi", render_for="all")
     env.reset(seed=1)
     mask = env.last()[0]["action_mask"]

@@ -41,9 +41,9 @@ def open_cards(seat: SeatPicture) -> tuple[str, ...]:
 
 
 def busy_table(players: int, *, viewer: int | None = 0, everything: bool = False) -> TablePicture:
-    """A table on which as much as possible is shown at once; `everything` opens all hands."""
+    """Return a table that shows as much as possible. If `everything`, all hands are open."""
     size = HAND_SIZE[players]
-    # Dealt out one by one, so that every hand has all suits.
+    # Dealt one by one to give every hand all suits.
     hands = [tuple(CARDS[seat : players * size : players]) for seat in range(players)]
     rest = CARDS[players * size :]
     bottom = viewer or 0
@@ -89,7 +89,7 @@ def groups(items: Iterable[Item], kind: str) -> Iterator[Group]:
 
 
 def box_of(item: Item) -> Box:
-    """Left, top, right and bottom of what an item covers."""
+    """Return the left, top, right and bottom of an item."""
     if isinstance(item, Group):
         boxes = [
             (left + item.x, top + item.y, right + item.x, bottom + item.y)
@@ -107,7 +107,7 @@ def box_of(item: Item) -> Box:
 
 
 def box_of_text(text: Text) -> Box:
-    """About what a line of text covers."""
+    """Return the approximate box of a line of text."""
     width = text_width(text.text, text.size, bold=text.bold)
     left = text.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
     top, bottom = text.y - 0.75 * text.size, text.y + 0.22 * text.size
@@ -117,7 +117,7 @@ def box_of_text(text: Text) -> Box:
 
 
 def overlap(one: Box, other: Box) -> bool:
-    """Whether two boxes share more than a pixel's width."""
+    """Return True if two boxes overlap by more than a pixel."""
     return (
         min(one[2], other[2]) - max(one[0], other[0]) > 1
         and min(one[3], other[3]) - max(one[1], other[1]) > 1
@@ -125,7 +125,7 @@ def overlap(one: Box, other: Box) -> bool:
 
 
 def drawn_cards(svg: str, kind: str) -> Counter[str]:
-    """How often each card is drawn as a group of this class."""
+    """Count each card drawn as a group of this class."""
     root = ElementTree.fromstring(svg)
     found = root.iter(f"{SVG}g")
     return Counter(g.attrib["data-card"] for g in found if g.get("class") == kind)
@@ -136,7 +136,7 @@ def words(svg: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-# --- what is shown ----------------------------------------------------------------------------
+# --- contents ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("players", range(2, 8))
@@ -169,7 +169,7 @@ def test_svg_is_self_contained() -> None:
     assert re.findall(r"https?://[^\"]*", svg) == ["http://www.w3.org/2000/svg"]
 
 
-def test_svg_escapes_what_comes_from_outside() -> None:
+def test_svg_escapes_hostile_text() -> None:
     hostile = '<b> & "x" \x00\x1b[31m'
     seats = (SeatPicture(hostile, ("QS",)), SeatPicture("]]>", 3))
     svg = render_svg(TablePicture(hostile, seats, viewer=0, message="a < b && c > d"))
@@ -227,7 +227,7 @@ def test_every_card_looks_different() -> None:
     assert len(faces) == 52
 
 
-# --- where it is ------------------------------------------------------------------------------
+# --- layout ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("players", range(2, 8))
@@ -236,7 +236,7 @@ def test_nothing_overlaps_or_leaves_the_table(players: int, everything: bool) ->
     items = table_items(busy_table(players, everything=everything))
     parts: list[Item] = [*groups(items, "seat"), *groups(items, "last-trick")]
     parts += groups(items, "notes")
-    # The trick has no box of its own: it is a ring around an empty middle.
+    # The trick is a ring around an empty middle, so its cards are compared one by one.
     parts += [card for group in groups(items, "trick") for card in groups([group], "card")]
     loose = [item for item in items if isinstance(item, Text)]
     assert len(loose) == 4, "title, stage, hearts and turn"
@@ -298,7 +298,7 @@ def test_rgb_draws_names_the_font_does_not_know() -> None:
 
 @pytest.mark.parametrize(("players", "width"), [(2, 333), (5, 960)])
 def test_frame_of_cached_images_equals_whole_drawing(players: int, width: int) -> None:
-    """Drawn at once, threefold and averaged down, cards at the nearest third of a pixel."""
+    """Compare with a drawing at three times the size, its cards at thirds of a pixel."""
     image_module = pytest.importorskip("PIL.Image")
     picture = busy_table(players, everything=players == 2)
     picture = replace(picture, message="the end\nof it")
@@ -384,7 +384,7 @@ def test_ansi_keeps_control_characters_from_the_terminal() -> None:
 
 @pytest.fixture
 def dummy_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A screen that nobody sees."""
+    """An invisible screen."""
     pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
 
@@ -443,7 +443,7 @@ def test_older_window_closes_no_newer_one() -> None:
 
 
 def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    pixels._image_of.cache_clear()  # a table whose images are all kept needs no library
+    pixels._image_of.cache_clear()  # cached images need no library
     for module in ("PIL", "PIL.Image", "PIL.ImageDraw", "PIL.ImageFont", "pygame"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(HeartsError, match=r"`render`"):
@@ -453,9 +453,9 @@ def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
     assert render_svg(busy_table(2)), "SVG needs neither"
 
 
-# ---- to be read by everybody ---------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------
 def flat(items: Iterable[Item]) -> Iterator[Item]:
-    """All shapes, those in groups too, from back to front."""
+    """Yield all shapes, including those in groups, from back to front."""
     for item in items:
         if isinstance(item, Group):
             yield from flat(item.items)

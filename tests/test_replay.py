@@ -1,4 +1,4 @@
-"""``hearts replay``: what it shows and draws, and what it refuses."""
+"""``hearts replay``: its text, its pictures and its refusals."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def micro_record(**tags: str) -> Record:
     return Record(Game.from_text(MICRO), tags)
 
 
-def test_replay_says_who_is_who():
+def test_replay_shows_player_names_and_event():
     tags = {"Player 0": "You", "Player 1": "pro", "Date": "2026-11-21", "Event": "club evening"}
     text = "\n".join(lines_of(Record(micro_record().game, tags), 1, 1, PLAIN))
     assert "You: QC   QS   QH" in text

@@ -44,7 +44,7 @@ def test_chips_by_hand_differ_from_margins() -> None:
 @pytest.mark.parametrize("method", METHODS)
 @settings(SEEDED, max_examples=150)
 @given(st.integers(3, 7), st.integers(0, 2**32), st.booleans())
-def test_compiled_chips_are_those_of_the_settlement(
+def test_compiled_chips_equal_the_settlement(
     method: str, players: int, seed: int, revoked: bool
 ) -> None:
     rng = random.Random(seed)
@@ -125,7 +125,7 @@ def test_final_pool_is_paid_with_last_deal() -> None:
 
 
 @pytest.mark.parametrize("make", [hearts_v0.raw_env, hearts_v0.env, HeartsEnv])
-def test_chips_are_refused_where_rules_settle_in_points(make: Any) -> None:
+def test_chips_require_a_settlement_in_chips(make: Any) -> None:
     with raises_hearts_error(HeartsError, "reward", "chips", "two_player"):
         make(reward="chips")
     with raises_hearts_error(HeartsError, "reward"):
@@ -142,7 +142,7 @@ def test_chips_are_refused_where_rules_settle_in_points(make: Any) -> None:
 @settings(SEEDED, max_examples=60)
 @given(st.sampled_from(IN_CHIPS), st.integers(0, 2**40))
 def test_deal_chips_stay_within_documented_bounds(text: str, seed: int) -> None:
-    """With T points in all, at most T are won or lost; under howell up to (n - 1) T are lost."""
+    """With T points in all, at most T are won or lost. Under howell up to (n - 1) T are lost."""
     rules = Rules.from_text(text)
     total = sum(rules.card_points.get(card, 0) for card in rules.deck)
     worst = total * (rules.players - 1 if rules.settlement == "howell" else 1)

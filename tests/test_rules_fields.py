@@ -1,4 +1,4 @@
-"""The fields of a rule set: their checks; and copies, names and texts of rule sets."""
+"""The checks of rule fields, and copies, names and texts of rule sets."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_rules_with_equal_fields_are_equal() -> None:
 
 # ---- immutability --------------------------------------------------------------------------------
 def reachable(value: Any) -> Iterator[Any]:
-    """Everything that attributes and items lead to, but for classes and functions."""
+    """Yield everything that attributes and items lead to, except classes and functions."""
     stack, seen = [value], set()
     while stack:
         one = stack.pop()
@@ -318,7 +318,7 @@ COURT: dict[str, Any] = {"players": 2, "removed": [c for c in ALL_CARDS if c[0] 
         (Rules(hand_size=7, **COURT, **JACK, kitty_to="first_penalty"), 23),
     ],
 )
-def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None:
+def test_max_margin_equals_the_hand_count(rules: Rules, margin: float) -> None:
     assert rules.max_margin == pytest.approx(margin)
 
 

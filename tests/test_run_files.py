@@ -57,7 +57,7 @@ EVIL = "from pathlib import Path\nPath('imported').touch()\nclass Evil:\n    pas
 
 @pytest.fixture
 def sent(whole, tmp_path, monkeypatch) -> Path:
-    """A run's folder from someone else, which names the code in ``evil.py``."""
+    """Someone else's run folder, which names the code in ``evil.py``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(TRUST, "0")  # also restored when a command has set it
     (tmp_path / "evil.py").write_text(EVIL)
@@ -187,7 +187,7 @@ class FullFile:
 
 
 def scalars(folder: Path) -> list[tuple[int, str, float]]:
-    """What TensorBoard's own reader finds in the folder's files, one after the other."""
+    """Return the (step, tag, value) rows that TensorBoard reads from the folder."""
     loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
     return [
         (event.step, value.tag, value.tensor.float_val[0])
@@ -365,7 +365,7 @@ def test_resuming_an_unusable_folder_raises(whole, tmp_path):
 
 
 def content_of(path: Path) -> Any:
-    """All that a state or a checkpoint says."""
+    """Return the full content of a state or checkpoint."""
     if path.name == runs.STATE_NAME:
         state = runs.load_state(path)
         tensors, words = state.tensors, (state.counters, state.games)

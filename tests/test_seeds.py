@@ -53,7 +53,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def plain(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any picture."""
+    """Draw no pictures."""
     monkeypatch.setattr(training, "plot", lambda *_: None)
     monkeypatch.setattr(report, "draw_curves", lambda *_: None)
 
@@ -290,7 +290,7 @@ def assert_same_seeds(folder: Path, alone: Path) -> None:
 
 
 def starts(folder: Path) -> int:
-    """How often runs were started or resumed."""
+    """Count the starts and resumptions of all runs."""
     states = [runs.load_state(folder / f"seed-{seed}" / runs.STATE_NAME) for seed in SEEDS]
     return sum(state.counters.starts for state in states)
 
@@ -307,7 +307,7 @@ def trainers(folder: Path) -> list[int]:
 
 
 def once_two_train(folder: Path, action: Callable[[list[int]], object]) -> threading.Thread:
-    """Do something with the processes that train, when there are two."""
+    """Call `action` with the training processes as soon as there are two."""
 
     def act() -> None:
         found: list[int] = []

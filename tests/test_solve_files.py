@@ -1,4 +1,4 @@
-"""Files of ``hearts solve``: hostile and damaged ones, full disks, signals, locks; the command."""
+"""Files of ``hearts solve``: damaged and hostile ones, full disks, signals and locks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def file(solver, tmp_path):
 
 
 def rewrite(path, tensors=(), changes=(), **header):
-    """The file with other tensors, entries of `about` and of the header; ... leaves one out."""
+    """Rewrite the file with other tensors, `about` and header entries. ``...`` removes one."""
     old_tensors, old_header = read_tensors(path)
     del old_header[DIGEST]
     about = present(json.loads(old_header["about"]) | dict(changes))
@@ -74,7 +74,7 @@ def test_writing_a_file_copies_no_array(tmp_path):
     assert np.array_equal(read_tensors(tmp_path / "a.safetensors")[0]["a"], array)
 
 
-# ---- what may be in a file -----------------------------------------------------------------------
+# ---- content -----------------------------------------------------------------------
 def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -219,7 +219,7 @@ def test_resumed_solver_equals_an_uninterrupted_one(tmp_path):
     ]
 
 
-def test_an_interrupt_keeps_what_was_done(tmp_path):
+def test_interrupted_solve_keeps_its_iterations(tmp_path):
     tree = Tree("micro")
     file, handler = tmp_path / "state.safetensors", signal.getsignal(signal.SIGINT)
 
@@ -238,7 +238,7 @@ def test_an_interrupt_keeps_what_was_done(tmp_path):
 
 @pytest.fixture
 def saving(monkeypatch):
-    """Notes the iterations at which a state is saved; `fail` says which of the calls fails."""
+    """Note the iterations at which a state is saved. `fail` picks the calls that fail."""
     calls, save = [], Solver.save
 
     def note(self, path):
@@ -285,7 +285,7 @@ def test_failed_first_or_last_save_is_one_line(number, tmp_path, saving):
 
 
 def pressing(monkeypatch, name, numbers, after=5):
-    """Solvers that are hit by signals in `name` after some iterations."""
+    """Raise signals in `Solver.name` after some iterations."""
     method = getattr(Solver, name)
 
     def press(self):

@@ -1,4 +1,4 @@
-"""What names of agents are read as."""
+"""Names of agents and the specs that they parse to."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_agent_object_has_no_spec_name():
     assert (spec.kind, spec.text, spec.label) == (Kind.OBJECT, None, "pro")
 
 
-def test_a_record_gives_no_permission(monkeypatch):
+def test_record_grants_no_permission(monkeypatch):
     spec = AgentSpec.from_json("mine.py:Mine")
     with raises_hearts_error(HeartsError, "resume", hint="--allow-code"):
         spec.check_allowed("resume: 'results.jsonl'")

@@ -148,7 +148,7 @@ def test_slope_is_the_derivative_of_the_ratio():
         assert near[1][1] == pytest.approx((near[2][0] - near[0][0]) / 2e-5, rel=1e-4, abs=1e-3)
     at, higher = (SequentialTest(Question(0.0, 1.0), 20.0).add(margins + x) for x in (0.0, 1e-4))
     assert at.slope == pytest.approx((higher.llr - at.llr) / (2000 * 1e-4), rel=0.01)
-    # That of normal margins with this variance, near the hypotheses.
+    # As for normal margins with this variance.
     assert at.slope == pytest.approx(1 / margins.var(), rel=0.2)
 
 
@@ -272,7 +272,7 @@ def test_hypothesis_beyond_possible_margins_is_refused():
 
 
 @pytest.mark.parametrize("deals", [63, 1, 10**8, "many"])
-def test_too_few_or_too_many_pairs_are_refused(deals):
+def test_invalid_number_of_pairs_is_refused(deals):
     with pytest.raises(HeartsError) as caught:
         compare("standard", "easy", "micro", deals=deals)
     assert caught.value.argument == "deals"
@@ -285,7 +285,7 @@ def test_too_few_or_too_many_pairs_are_refused(deals):
 
 @pytest.fixture(scope="module")
 def compared():
-    """A comparison, whose figures tests replace."""
+    """A comparison to replace figures of."""
     return compare("pro", "easy", "micro", Question(0, 6), seed=3)
 
 

@@ -1,4 +1,4 @@
-"""Terminals and pipes of every kind: nothing the command line writes to may end in a traceback."""
+"""Terminals and pipes of every kind: no output of the command line ends in a traceback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_UTF8 = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
 
 def shell(words: str, redirection: str = "", given: bytes = b"", **variables: str):
-    """A command line with redirected streams; (status, output, errors) as bytes."""
+    """Run a command line with redirected streams. Return status, output and errors."""
     script = "from hearts_train.cli import main; main()"
     line = f"exec {sys.executable} -c '{script}' {words} {redirection}"
     done = subprocess.run(
@@ -57,7 +57,7 @@ def test_play_reads_and_writes_any_terminal_encoding(data_folder):
     assert out.isascii()
     status, out, _ = shell("play --seed 3", given=b"\xff\n", PYTHONIOENCODING="utf-8")
     assert status == 0
-    assert out.count(b"Type a card like QS") == 2  # at the start, and for what is no card
+    assert out.count(b"Type a card like QS") == 2  # at the start and after an invalid card
 
 
 @pytest.mark.parametrize(

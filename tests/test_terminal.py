@@ -1,4 +1,4 @@
-"""``hearts play``: what is shown and typed, saved after every card, and resumed; hints."""
+"""``hearts play``: input and output, saving after every card, resuming and hints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = "party players=4 hand_size=3 pass_count=1"
 
 
 def person(game: TerminalGame, cards: int = 10_000):
-    """Someone who plays the lowest legal card so many times; then the input ends."""
+    """Play the lowest legal card `cards` times, then end the input."""
     left = iter(range(cards))
 
     def ask(prompt: str) -> str | None:
@@ -63,7 +63,7 @@ def test_game_is_played_to_its_end_and_saved(rules, against, tmp_path):
 
 
 def test_first_minute_of_a_person(tmp_path):
-    """Each line that is typed is answered: help, hint, rules, a wrong card, a right one, quit."""
+    """Help, hint, rules, a wrong card, a legal one and quit are each answered."""
     path = tmp_path / "game.txt"
     lines = ["what?", "hint", "AS", "9C", "rules", "2♣", "quit"]
     words = ["--seed", 3, "--opponent", "standard", "--save", path]
@@ -92,19 +92,9 @@ def test_input_with_a_byte_order_mark_is_read():
     assert "The queen of spades must follow suit" in text
 
 
-def test_exchange_shows_passed_and_received_cards():
-    game = Game.deal("classic", 8)
-    lines = "\n".join([*game.hand(0)[:3], ""])
-    words = ["--rules", "classic", "--opponent", "standard", "--seed", 8]
-    text = run("play", *words, input=lines).stdout
-    assert "3 cards to pass left." in text
-    assert "1 card to pass left." in text
-    assert re.search(r"You pass (\S+ ){2}\S+ left and receive (\S+ ){2}\S+\.", text)
-
-
 @pytest.mark.parametrize(("choice", "scores"), [("off", [-20, 0]), ("others", [0, 20])])
 def test_shooter_chooses_how_the_moon_is_scored(choice, scores, capsys):
-    """With seed 2 the person has the ace of hearts, the only card that costs anything."""
+    """With seed 2 the person holds the ace of hearts, the only penalty card."""
     rules = Rules.from_text('micro moon=choose moon_points=20 card_points={"AH":1}')
     game = TerminalGame(new_game(rules, 2, ["easy"]))
     play = person(game)
@@ -124,11 +114,14 @@ def test_play_shows_only_what_the_player_may_know():
     assert not {card for card in hidden - {*leads} if card in result.stdout}
 
 
-def test_exchange_hides_cards_passed_by_others():
+def test_exchange_shows_no_cards_passed_by_others():
     game = Game.deal("classic", 8)
     lines = "\n".join(game.hand(0)[:3])
     words = ["--rules", "classic", "--opponent", "standard", "--seed", 8]
     text = run("play", *words, input=lines).stdout
+    assert "3 cards to pass left." in text
+    assert "1 card to pass left." in text
+    assert re.search(r"You pass (\S+ ){2}\S+ left and receive (\S+ ){2}\S+\.", text)
     symbols = dict(zip("CDSH", "♣♦♠♥", strict=True))
     received, told = re.search(r"receive (.*?)\.\n(.*)", text, re.DOTALL).groups()
     own = {card[0] + symbols[card[1]] for card in game.hand(0)} | {*received.split()}
@@ -252,12 +245,11 @@ def test_deal_continues_when_an_agent_misbehaves(what, monkeypatch, capsys):
     assert "legal were" not in out  # that would tell the hand
 
 
-# ---- what is written -----------------------------------------------------------------------------
 # ---- hints ---------------------------------------------------------------------------------------
 @quick_count("deals", 2, 12)
 @pytest.mark.parametrize("rules", ["classic", "party players=5"])
 def test_hint_names_the_top_card_of_its_list(rules, deals):
-    """And asked again it says the same; on some 150 positions in all."""
+    """A repeated question gets the same hint."""
     agent, player = make_agent("pro", seed=0), make_agent("standard", seed=1)
     seen = 0
     for seed in range(deals):

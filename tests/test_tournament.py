@@ -19,7 +19,7 @@ THREE = ("easy", "standard", "standard_trump")
 
 # ---- ratings: closed forms -----------------------------------------------------------------------
 def test_rating_for_three_deals_in_four_is_191():
-    # 400 log10(3 / 1); the error of the logarithm of p / (1 - p) is that of p over p (1 - p).
+    # 400 log10(3 / 1). The error of log(p / (1 - p)) is the error of p over p (1 - p).
     shares = np.array([[0.73, 0.77]])  # a standard error of 0.02
     for series, expected in zip(
         bradley_terry(shares, [(0, 1)], 1, 2), (95.42, -95.42), strict=True

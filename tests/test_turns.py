@@ -167,7 +167,7 @@ def test_encoder_derived_from_flat_uses_its_own_write() -> None:
         env.step(env.game.legal_actions()[0])
 
 
-def test_a_loop_over_turns_is_pettingzoos() -> None:
+def test_agent_iter_follows_pettingzoo() -> None:
     raw, env = hearts_v0.raw_env("mini"), hearts_v0.env("mini")
     for each in (raw, env):
         each.reset(seed=1)

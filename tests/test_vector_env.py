@@ -313,8 +313,8 @@ def test_sb3_vector_env_equals_gymnasium_except_infos(make_sb3, options):
     assert ended >= 14
 
 
-def test_stable_baselines3_gets_truncated_matches(make_sb3):
-    """By that key it bootstraps the value of what would have followed."""
+def test_sb3_vector_env_marks_truncated_matches(make_sb3):
+    """stable-baselines3 bootstraps the value of the rest by this key."""
     options = {"rules": "mini end_score=18", "episode": "match", "max_deals": 2}
     theirs, ours = make_sb3(6, seed=3, **options), HeartsVectorEnv(6, **options)
     theirs.reset()
@@ -330,7 +330,7 @@ def test_stable_baselines3_gets_truncated_matches(make_sb3):
     assert set(told) == {True, False}
 
 
-def test_stable_baselines3s_other_questions(make_sb3):
+def test_sb3_vector_env_answers_other_calls(make_sb3):
     envs = make_sb3(3)
     assert envs.seed(5) == [5, 6, 7]
     first = envs.reset()
@@ -350,7 +350,7 @@ def test_stable_baselines3s_other_questions(make_sb3):
 
 # ---- pictures ------------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_stable_baselines3s_draws_its_first_environment(make_sb3):
+def test_sb3_vector_env_draws_its_first_environment(make_sb3):
     pytest.importorskip("PIL")
     from hearts_env.render import render_rgb
     from hearts_env.views.picture import picture_of

@@ -167,7 +167,7 @@ def test_passed_cards_are_hidden_until_delivery() -> None:
         assert game.view(player).vector[kernel.PASSED + kernel.SEAT * ((player + 2) % 4)] == 0
 
 
-def test_the_layout_says_who_may_know() -> None:
+def test_view_fields_follow_the_layout() -> None:
     """A view keeps the fields that the kernel's column "who may know" allows."""
     rules = Rules.preset("kitty", players=4)
     for game in positions(rules, seed=3):
@@ -211,7 +211,7 @@ def test_empty_state_follows_the_layout() -> None:
     assert not state[kernel.SEATS :].any()  # the history too
 
 
-def test_a_view_keeps_what_it_saw() -> None:
+def test_view_is_unchanged_by_later_play() -> None:
     game = Game.deal("two_player", seed=1)
     view = game.view(0)
     text = view.to_text()
@@ -222,7 +222,7 @@ def test_a_view_keeps_what_it_saw() -> None:
     assert view != game.view(0)
 
 
-def test_a_view_copies_and_pickles() -> None:
+def test_view_copies_and_pickles() -> None:
     view = Game.deal("party", seed=1).view(2)
     for twin in (copy.copy(view), copy.deepcopy(view), pickle.loads(pickle.dumps(view))):
         assert twin == view
@@ -243,7 +243,7 @@ def test_only_the_mover_has_legal_actions() -> None:
 
 
 def assert_worlds_by_brute_force(game: Game, naive: NaiveGame, limit: int = 1700) -> int:
-    """Compare the worlds of every player with all assignments; return their number."""
+    """Compare every player's worlds with all assignments. Return the number of worlds."""
     tried = 0
     for player in range(game.rules.players):
         known = naive.knowledge(player)
@@ -352,7 +352,7 @@ def test_more_than_a_million_worlds_are_refused() -> None:
         view.worlds()
 
 
-def test_a_million_worlds_are_not_refused() -> None:
+def test_million_worlds_are_accepted() -> None:
     # 7 players with unseen hands of 1 card: 6! worlds. 2 players: just above a million.
     view = small(7, 1, "QA", first_lead="eldest_hand")
     assert Game.deal(view, seed=1).view(0).num_worlds == math.factorial(7)  # 7 cards, 1 dead

@@ -22,7 +22,7 @@ from tests.refusals import raises_hearts_error
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, count: Callable[[str], int]) -> list[int]:
-    """Count instead of compiling; returns a list that gets the numbers of processes."""
+    """Count instead of compiling. Return a list that gets the numbers of processes."""
     sizes: list[int] = []
 
     def spread(_work: Any, names: list[str], *, workers: int, apart: bool) -> Any:

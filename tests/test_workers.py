@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -30,12 +31,20 @@ def count(address: int, first: int, last: int) -> int:
 
 
 def counted(workers: Threads, size: int, chunk: int, times: int = 1) -> np.ndarray:
-    """How often each of `size` rows was worked on."""
+    """Return how often each of `size` rows was processed."""
     rows = np.zeros(size, np.int64)
     words = np.array([rows.ctypes.data, size])
     for _ in range(times):
         workers.run(address_of(count), words, size, chunk)
     return rows
+
+
+def ask_from_three_threads(ask: Callable[[], object]) -> None:
+    askers = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join(HANG)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -67,10 +76,10 @@ def test_interrupted_order_finishes_before_raising(
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_workers, "_SPINS", 0)  # so that it always waits
+    monkeypatch.setattr(_workers, "_SPINS", 0)  # always wait
     monkeypatch.setattr(_workers.time, "sleep", interrupted)
     for times in range(1, 4):
-        workers._alone_until = 0.0  # it has waited, and would not do so again
+        workers._alone_until = 0.0  # it has waited, and would not wait again
         with pytest.raises(KeyboardInterrupt):
             workers.run(address_of(count), words, len(rows), 10)
         assert (rows == times).all()
@@ -80,23 +89,14 @@ def test_interrupted_order_finishes_before_raising(
 
 def test_several_threads_may_give_orders_at_once() -> None:
     workers, results = Threads(2), []
-    askers = [
-        threading.Thread(
-            target=lambda: results.append(counted(workers, 5000, 10, 100)), daemon=True
-        )
-        for _ in range(3)
-    ]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join(HANG)
+    ask_from_three_threads(lambda: results.append(counted(workers, 5000, 10, 100)))
     assert len(results) == 3
     assert all((rows == 100).all() for rows in results)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_starts_threads_of_its_own() -> None:
+def test_fork_starts_its_own_threads() -> None:
     workers = Threads(2)
     counted(workers, 1000, 10)
     child = os.fork()
@@ -161,11 +161,7 @@ def test_several_threads_may_share_work_at_once() -> None:
             workers.each(work)
         counts.append(len(done))
 
-    askers = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join(HANG)
+    ask_from_three_threads(ask)
     assert counts == [600, 600, 600]
 
 
