@@ -63,7 +63,7 @@ _CHIP_STEP = CHIP_W + 2
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The place of an opponent: the middle of its top edge, its width, the width of its cards."""
+    """The place of an opponent: the middle of its top edge, its width and its cards' width."""
 
     x: float
     y: float

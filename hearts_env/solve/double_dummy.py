@@ -154,8 +154,8 @@ def solve_worlds(
     if v[k.PHASE] != k.PLAY or v[k.PLAYER] != view.player:
         state = f"the phase is {view.phase!r}, player {view.current_player} to act"
         raise HeartsError(
-            f"view: {state}; give the view of the player who is to play a card, here "
-            f"player {view.player}'s was given"
+            f"view: it is player {view.player}'s and {state}; "
+            "give the view of the player who is to play a card"
         )
     found = list(view.worlds()) if worlds is None else list(worlds)
     hands = np.array([_other_hand(view, world) for world in found], np.int64)
@@ -199,14 +199,14 @@ def solve_batch(
             check_is("games", game, Game, "give games, all of the same rules")
         rules = games[0].rules
         if any(game.rules != rules for game in games):
-            raise HeartsError("games: they have different rules; give one batch for each")
+            raise HeartsError("games: they have different rules; solve one rule set at a time")
         states = np.stack([game.vector for game in games])
     _check_rules(rules)
     passing = np.flatnonzero(states[:, k.PHASE] == k.PASS)
     if len(passing):
         raise HeartsError(
             f"phase: the exchange of game {passing[0]} is not over; "
-            "the solver begins with the first lead"
+            "play it first, the solver begins with the first lead"
         )
     out = np.empty(len(states), np.int64)
 
@@ -288,7 +288,7 @@ def _other_hand(view: PlayerView, world: World) -> int:
     unseen = int(unseen_mask(rules.vector, view.vector, view.player))
     if own != view.vector[k.HANDS + k.SEAT * view.player] or hand & ~unseen:
         raise HeartsError(
-            f"worlds: {world!r} does not agree with what player {view.player} sees; "
+            f"worlds: {world!r} contradicts the view of player {view.player}; "
             "take one of view.worlds()",
             value=world,
         )

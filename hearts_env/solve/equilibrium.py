@@ -360,8 +360,8 @@ class Solver:
         saved = read_solved(path, check_memory(max_memory))
         if saved.kind != "state":
             raise CheckpointError(
-                f"{path}: holds a policy alone, from which solving cannot continue; "
-                "give the file that --save has written"
+                f"{path}: has only a policy, so solving cannot continue from it; "
+                "give a file that --save has written"
             )
         solver = cls(saved.tree, num_threads, saved.arrays)
         solver.iteration, solver.seconds = saved.iterations, saved.seconds
@@ -460,7 +460,7 @@ class _StateFile:
         except OSError as error:
             warnings.warn(
                 f"{self.path}: the state could not be written: {error.strerror or error}; the file "
-                "is unchanged, and it is tried again",
+                "is unchanged, and the next save tries again",
                 stacklevel=3,
             )
         self.wait = min(2 * self.wait, _SAVE_EVERY)

@@ -181,19 +181,17 @@ def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, Any]]:
     except CheckpointError as error:
         raise _bad(
             f"is not a whole file of `hearts solve` ({error})",
-            "it was cut short, or is something else",
+            "it was cut short, or is another kind of file",
         ) from None
     if header.get("format") != FORMAT:
         raise _bad("is not a file of `hearts solve`", "give one that is")
     if header.get("version") != str(VERSION):
         raise _bad(
-            f"is of version {quoted(header.get('version'))}, this package reads {VERSION}",
+            f"has version {quoted(header.get('version'))}, but this package reads {VERSION}",
             "install the version that wrote it",
         )
     if header.get(DIGEST) != digest_of(tensors, header):
-        raise _bad(
-            "its content is not what was written (digest)", "take another copy, or solve it again"
-        )
+        raise _bad("does not match its digest", "take another copy, or solve it again")
     about = json_object(header.get("about", ""))
     if about is None:
         raise _bad("its header is damaged")
@@ -224,7 +222,7 @@ def _checked(
     tree = _tree(about, max_memory, rules)
     names = {f"{name}{p}": side for name in ARRAYS[kind] for p, side in enumerate(tree.sides)}
     if set(tensors) != set(names):
-        raise _bad(f"other arrays than {', '.join(sorted(names))} are in it")
+        raise _bad(f"its arrays are not {', '.join(sorted(names))}")
     check = _array if is_state else _unpacked
     arrays = {name: check(name, tensors[name], side) for name, side in names.items()}
     return Saved(kind, tree, count, float(seconds), arrays, curve)
@@ -260,7 +258,7 @@ def _tree(about: dict[str, Any], max_memory: float, rules: Rules | None) -> Tree
 def _array(name: str, array: Array, side: Side) -> Array:
     """Return a checked array of a state."""
     if array.shape != (side.num_sequences,) or array.dtype != np.float64:
-        raise _bad(f"{name} is of another size than its rules need")
+        raise _bad(f"{name} has the wrong size for its rules")
     if not np.isfinite(array).all():
         raise _bad(f"{name} has values that are not finite")
     if name.startswith("averages") and (array < 0).any():
@@ -277,7 +275,7 @@ def _unpacked(name: str, packed: Array, side: Side) -> Floats:
     except zlib.error:
         parts = b""
     if len(parts) != size:
-        raise _bad(f"{name} is of another size than its rules need")
+        raise _bad(f"{name} has the wrong size for its rules")
     chances = side.uniform()
     if side.num_infosets:
         numbers = np.concatenate([np.ones(hands), np.frombuffer(parts, "<u2")])

@@ -196,7 +196,7 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
     """Return `value` if it is an array of finite numbers with the shape and dtype of `like`."""
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"
-        raise HeartsError(f"{name}: found {found}; needed is {like.shape} {like.dtype}")
+        raise HeartsError(f"{name}: found {found}; give {like.shape} {like.dtype}")
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         raise HeartsError(f"{name}: not all values are finite; correct them")
     return value

@@ -108,7 +108,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def needs(extra: str) -> str:
-    """Return the message's end for a missing extra of this package, with the command to install it.
+    """Return the end of a message about a missing extra, with the command to install it.
 
     The command installs from the checkout if there is one, else by the package's name.
     """
