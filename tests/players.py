@@ -56,14 +56,16 @@ class Drawing(Agent):
         return int(self.rng.choice(view.legal_actions()))
 
 
-def random_weights(rules: Rules, *hidden: int, seed: int, encoder: str = "flat"):
+def random_weights(
+    rules: Rules, *hidden: int, seed: int, encoder: str = "flat", spread: float = 1.0
+):
     """Return the tensors of a random policy and the sizes of its layers."""
     rng = np.random.default_rng(seed)
     sizes = (make_encoder(encoder).size(rules), *hidden, rules.num_actions)
     tensors = {}
     for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
-        tensors[f"policy.{i}.weight"] = rng.normal(0, 1, (outputs, inputs)).astype(np.float32)
-        tensors[f"policy.{i}.bias"] = rng.normal(0, 1, outputs).astype(np.float32)
+        tensors[f"policy.{i}.weight"] = rng.normal(0, spread, (outputs, inputs)).astype(np.float32)
+        tensors[f"policy.{i}.bias"] = rng.normal(0, spread, outputs).astype(np.float32)
     return tensors, sizes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import pickle
@@ -27,19 +26,15 @@ from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_env.views.view import PlayerView
+from tests.players import random_weights
 from tests.refusals import raises_hearts_error
 
 RULES = Rules.preset("two_player")
 INPUTS = make_encoder("flat").space(RULES).shape[0]
 
 
-def random_tensors(layers, seed=0):
-    rng = np.random.default_rng(seed)
-    tensors = {}
-    for i, (a, b) in enumerate(itertools.pairwise(layers)):
-        tensors[f"policy.{i}.weight"] = rng.normal(0, 0.3, (b, a)).astype(np.float32)
-        tensors[f"policy.{i}.bias"] = rng.normal(0, 0.3, b).astype(np.float32)
-    return tensors
+def random_tensors():
+    return random_weights(RULES, 24, 16, seed=0, spread=0.3)[0]
 
 
 LAYERS = (INPUTS, 24, 16, 28)
@@ -49,7 +44,7 @@ META = Checkpoint(RULES, "flat", LAYERS, "relu", {"seed": 3})
 @pytest.fixture
 def path(tmp_path):
     file = tmp_path / CHECKPOINT_NAME
-    save_checkpoint(file, random_tensors(LAYERS), META)
+    save_checkpoint(file, random_tensors(), META)
     return file
 
 
@@ -68,7 +63,7 @@ def test_checkpoint_round_trip(path):
     tensors, meta = read_checkpoint(path)
     assert meta == META
     assert meta.num_weights == sum(t.size for t in tensors.values())
-    for name, tensor in random_tensors(LAYERS).items():
+    for name, tensor in random_tensors().items():
         assert np.array_equal(tensors[name], tensor)
     assert list(path.parent.iterdir()) == [path]  # nothing temporary is left
 
@@ -84,7 +79,7 @@ write_tensors(Path(sys.argv[2]), *read_tensors(Path(sys.argv[1])))
 def test_equal_players_have_equal_files_in_every_process(path, tmp_path):
     again = tmp_path / "again.safetensors"
     for _ in range(5):
-        save_checkpoint(again, random_tensors(LAYERS), META)
+        save_checkpoint(again, random_tensors(), META)
         assert again.read_bytes() == path.read_bytes()
     environment = python_environment() | {"PYTHONHASHSEED": "77"}
     subprocess.run([sys.executable, "-c", WRITES, path, again], check=True, env=environment)
@@ -92,7 +87,7 @@ def test_equal_players_have_equal_files_in_every_process(path, tmp_path):
 
 
 def test_path_and_folder_load_the_same_player(path):
-    tensors = random_tensors(LAYERS)
+    tensors = random_tensors()
     views = BatchGame(RULES, 16, seed=2).views()
     places = path, path.parent, str(path), str(path.parent)
     greedy = [make_agent(place).act_batch(views).tolist() for place in places]
@@ -107,7 +102,7 @@ def reference_action(view: PlayerView) -> int:
     out = np.zeros(INPUTS, np.int8)
     encoder.write(view, out)
     x = out.astype(np.float64)
-    tensors = random_tensors(LAYERS)
+    tensors = random_tensors()
     for i in range(3):
         x = tensors[f"policy.{i}.weight"].astype(np.float64) @ x + tensors[f"policy.{i}.bias"]
         x = np.maximum(x, 0) if i < 2 else x
@@ -215,7 +210,7 @@ def test_changed_weight_or_header_is_refused(path):
     save_file(tensors, path, header)
     with raises_hearts_error(CheckpointError, "digest"):
         load_agent(path)
-    save_file(random_tensors(LAYERS), path, header | {"training": '{"seed": 4}'})
+    save_file(random_tensors(), path, header | {"training": '{"seed": 4}'})
     with raises_hearts_error(CheckpointError, "digest"):
         load_agent(path)
 
@@ -251,15 +246,15 @@ def test_checkpoint_refuses_to_play_other_rules(path):
 def test_mismatched_weights_are_not_saved(tmp_path):
     with raises_hearts_error(CheckpointError, "policy.2.weight"):
         save_checkpoint(
-            tmp_path / "x", random_tensors(LAYERS), replace(META, layers=(INPUTS, 24, 16, 29))
+            tmp_path / "x", random_tensors(), replace(META, layers=(INPUTS, 24, 16, 29))
         )
     assert not list(tmp_path.iterdir())
     with raises_hearts_error(CheckpointError, "network.layers"):
-        NetworkAgent(Network(random_tensors((5, 28))), RULES)
+        NetworkAgent(Network(random_weights(Rules.preset("mini"), seed=0)[0]), RULES)
 
 
 def test_half_precision_checkpoint_plays_by_rounded_weights(path):
-    tensors, small = random_tensors(LAYERS), path.with_name("half.safetensors")
+    tensors, small = random_tensors(), path.with_name("half.safetensors")
     save_checkpoint(path, tensors, META)
     save_checkpoint(small, tensors, META, half=True)
     assert small.stat().st_size < 0.65 * path.stat().st_size
