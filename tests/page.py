@@ -157,6 +157,14 @@ class Person:
         self.page.goto(f"{self.address}/t/{table}")
         self.wait()
 
+    def open_table(self, rules: str) -> str:
+        """Open a table for a friend in the lobby; return its link."""
+        self.lobby()
+        self.page.get_by_label("Game").select_option(rules)
+        self.page.get_by_label("Against").select_option("a friend")
+        self.page.get_by_role("button", name="Open the table").click()
+        return self.page.get_by_label("Link for friends").input_value()
+
     def wait(self) -> None:
         """Wait until it is this person's turn or the deal is over."""
         self.page.wait_for_selector(".hand .card.legal, .result, .actions .main")
@@ -218,6 +226,14 @@ class Person:
         )
         if then_wait:
             self.wait()
+
+    def play_with(self, friend: Person) -> None:
+        """Play a card of this person or the friend, if either can play."""
+        mover = self if self.legal else friend
+        if mover.legal:
+            mover.play(then_wait=False)
+        else:
+            mover.page.wait_for_timeout(10)
 
     def play_on(self) -> None:
         """Play to the end of the deal."""

@@ -193,19 +193,11 @@ def test_double_click_on_next_deal_asks_once(visit) -> None:
 def test_double_click_while_others_wait_asks_once(visit) -> None:
     anna, ben = (visit(settings={"name": name}) for name in ("Anna", "Ben"))
     anna.page.add_init_script(NOTE_REQUESTS)
-    anna.lobby()
-    anna.page.get_by_label("Game").select_option("micro")
-    anna.page.get_by_label("Against").select_option("a friend")
-    anna.page.get_by_role("button", name="Open the table").click()
-    ben.page.goto(anna.page.get_by_label("Link for friends").input_value())
+    ben.page.goto(anna.open_table("micro"))
     ben.page.get_by_role("button", name="Sit here").click()
     ben.page.wait_for_selector(".hand .card")
     while not anna.is_over:
-        mover = anna if anna.legal else ben
-        if mover.legal:
-            mover.play(then_wait=False)
-        else:
-            mover.page.wait_for_timeout(10)
+        anna.play_with(ben)
     place = place_of(anna, anna.page.get_by_role("button", name="Next deal"))
     click(anna, place)
     expect(anna.page.locator("#live")).to_contain_text("Waiting for the others")

@@ -33,6 +33,8 @@ from tests.web import LIMIT  # noqa: E402
 MOON = 'micro moon=choose card_points={"AH":1}'
 """The holder of the ace of hearts takes everything that costs points."""
 MOON_SEED = 2
+EASY_LEADS = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
+"""A deal in which the agent leads the first card."""
 CORNER = """(card) => {
     const {x, y, width, height} = card.getBoundingClientRect();
     const top = document.elementFromPoint(x + 0.12 * width, y + 0.1 * height);
@@ -128,8 +130,7 @@ def test_trick_covers_no_card_and_no_player(visit, size, players) -> None:
 
 
 def test_first_card_lies_in_the_middle(person) -> None:
-    seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
-    person.sit_down("two_player", ["me", "easy"], seed=seed)
+    person.sit_down("two_player", ["me", "easy"], seed=EASY_LEADS)
     place = "(node) => { const {x, width} = node.getBoundingClientRect(); return x + width / 2; }"
     middle = person.page.locator(".felt").evaluate(place)
     card = person.page.locator(".slot .laid")
@@ -140,8 +141,7 @@ def test_first_card_lies_in_the_middle(person) -> None:
 @pytest.mark.parametrize("size", ["wide", "tablet", "phone"])
 def test_trick_of_two_shows_both_indices(visit, size) -> None:
     person = visit(size, settings={"pace": "calm"})
-    seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
-    person.sit_down("two_player", ["me", "easy"], seed=seed)
+    person.sit_down("two_player", ["me", "easy"], seed=EASY_LEADS)
     name = person.legal[0]
     person.press(name)
     person.press(name)
@@ -233,11 +233,10 @@ def test_unplayable_card_says_why_and_stays(person) -> None:
 
 
 def test_live_line_tells_each_card(person) -> None:
-    seed = next(s for s in range(50) if Game.deal("two_player", s).current_player == 1)
-    person.sit_down("two_player", ["me", "easy"], seed=seed)
-    lead = Game.deal("two_player", seed).legal_actions()
-    assert len(lead) == 1  # the lowest club must be led
-    card = Game.deal("two_player", seed).rules.deck[lead[0]]
+    person.sit_down("two_player", ["me", "easy"], seed=EASY_LEADS)
+    game = Game.deal("two_player", EASY_LEADS)
+    (lead,) = game.legal_actions()  # the lowest club
+    card = game.rules.deck[lead]
     name = {"2": "two", "4": "four", "6": "six"}[card[0]]
     live = person.page.locator("#live")
     assert live.get_attribute("aria-live") == "polite"
@@ -250,11 +249,7 @@ def test_live_line_tells_each_card(person) -> None:
 
 def test_two_people_play_and_a_third_watches(visit) -> None:
     anna, ben, onlooker = (visit(settings={"name": n}) for n in ("Anna", "Ben", ""))
-    anna.lobby()
-    anna.page.get_by_label("Game").select_option("mini")
-    anna.page.get_by_label("Against").select_option("a friend")
-    anna.page.get_by_role("button", name="Open the table").click()
-    link = anna.page.get_by_label("Link for friends").input_value()
+    link = anna.open_table("mini")
     for other in (ben, onlooker):
         other.page.goto(link)
         other.page.wait_for_selector(".sit")
@@ -266,11 +261,7 @@ def test_two_people_play_and_a_third_watches(visit) -> None:
     assert not set(anna.hand) & set(ben.hand)
     while not anna.is_over:
         assert not onlooker.hand
-        mover = anna if anna.legal else ben
-        if mover.legal:
-            mover.play(then_wait=False)
-        else:
-            mover.page.wait_for_timeout(10)
+        anna.play_with(ben)
     ben.page.wait_for_selector(".result")
     onlooker.page.wait_for_selector(".result")
     assert anna.result() == ben.result()

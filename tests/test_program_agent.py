@@ -423,13 +423,6 @@ def test_program_is_not_restarted_after_three_failures(bad, tmp_path):
     assert "3 times in a row" in ask(agent, views_of("two_player", 2))[1][0].text
 
 
-def test_evaluation_charges_the_program_and_continues(bad):
-    result = evaluate(bad("hangs", 5, "?seconds=0.2"), "easy", deals=4)
-    assert (result.faults, result.opponent_faults) == (8, 0)
-    assert {example.kind for example in result.examples} == {"late"}
-    assert "bad.py hangs" in result.examples[0].agent
-
-
 def of_command(agent):
     words = ["evaluate", agent, "--opponents", "easy", "--rules", "mini", "--deals", "4"]
     return CliRunner().invoke(app, words)

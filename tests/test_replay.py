@@ -112,12 +112,6 @@ def test_replay_reads_text_from_phones_and_editors(history, tmp_path):
     assert run("replay", tmp_path / "typed.txt").stdout == run("replay", history).stdout
 
 
-def test_replay_of_what_is_not_text(tmp_path):
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    mistake(run("replay", tmp_path / "bytes"), str(tmp_path / "bytes"))
-    mistake(run("replay", tmp_path), "file", str(tmp_path))
-
-
 MICRO = """[Rules "micro"]
 [Hand 0 "QC QS QH"]
 [Hand 1 "AC AD AH"]
@@ -145,14 +139,16 @@ def test_replay_shows_player_names_and_event():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 @pytest.mark.parametrize("command", ["replay", "analyse"])
-def test_devices_and_pipes_are_no_hand_histories(command, tmp_path):
+def test_devices_pipes_folders_and_bytes_are_refused(command, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/zero", tmp_path / "pipe"):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    mistake(run(command, tmp_path / "bytes"), str(tmp_path / "bytes"))
+    for path in ("/dev/zero", tmp_path / "pipe", tmp_path):
         mistake(run(command, path), "file", str(path))
 
 
 @pytest.mark.parametrize("command", ["replay", "analyse"])
-def test_other_json_is_no_hand_history(command, tmp_path):
+def test_other_json_is_refused(command, tmp_path):
     path = tmp_path / "ev.json"
     path.write_text('{"format": "hearts-env evaluation"}')
     done = run(command, path)

@@ -131,14 +131,6 @@ def test_exchange_shows_no_cards_passed_by_others():
     assert len(played - own) <= 3
 
 
-@pytest.mark.parametrize(
-    ("rules", "against", "word"),
-    [("classic", "pimc", "4 players"), ("party players=3", "pimc_belief", "3 players")],
-)
-def test_agent_unfit_for_rules_is_refused_before_deal(rules, against, word):
-    mistake(run("play", "--rules", rules, "--opponent", against), "rules", against, word)
-
-
 # ---- nothing is lost -----------------------------------------------------------------------------
 def test_resumed_game_equals_an_uninterrupted_one(tmp_path):
     against = ["pro", "easy", "standard"]
