@@ -17,7 +17,7 @@ from tests.slow import TIMES, slow
 
 
 @slow
-def test_without_jax_the_message_says_what_to_install() -> None:
+def test_missing_jax_error_names_the_package() -> None:
     code = (
         "import sys; sys.modules['jax'] = None\n"
         "from hearts_env import HeartsError\n"

@@ -35,7 +35,7 @@ def test_unwrapped_parallel_environment_has_own_spaces(noop: bool, mask: str) ->
 
 # ---- the last mask -------------------------------------------------------------------------------
 @pytest.mark.parametrize("mask", MASKS)
-def test_under_next_step_no_mask_is_empty(mask: str) -> None:
+def test_next_step_masks_are_never_empty(mask: str) -> None:
     """Any action for an episode that has ended plays nothing."""
     given: dict[str, Any] = {"rules": "micro", "action_mask": mask, "autoreset_mode": "NEXT_STEP"}
     envs, others = HeartsVectorEnv(4, **given), HeartsVectorEnv(4, **given)

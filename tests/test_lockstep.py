@@ -28,7 +28,7 @@ from tests.strategies import rule_sets
 
 
 @pytest.mark.parametrize("rules", ["two_player", "classic", "mini"])
-def test_cards_cost_what_the_tests_own_table_says(rules: str) -> None:
+def test_card_points_equal_an_independent_table(rules: str) -> None:
     """The naive game takes its points from the rules, so it would agree with any."""
     deck, worth = Rules.from_text(rules).deck, Rules.from_text(rules).card_points
     assert {c: worth.get(c, 0) for c in deck} == {c: HEARTS_AND_QUEEN.get(c, 0) for c in deck}
@@ -36,13 +36,13 @@ def test_cards_cost_what_the_tests_own_table_says(rules: str) -> None:
 
 @quick_count("deals", 5, 80)
 @pytest.mark.parametrize(("name", "players"), GAMES)
-def test_random_deals(name: str, players: int, deals: int) -> None:
+def test_random_deals_equal_naive_game(name: str, players: int, deals: int) -> None:
     lockstep_deals(Rules.preset(name, players), deals * (10 if players == 2 else 1), first_seed=0)
 
 
 @quick_count("deals", 1, 6)
 @quick_cases(("name", "players"), SAMPLE, SAMPLE[:3])
-def test_each_single_option_changed(name: str, players: int, deals: int) -> None:
+def test_single_option_changes_equal_naive_game(name: str, players: int, deals: int) -> None:
     seen = set()
     for number, (field, rules) in enumerate(single_changes(Rules.preset(name, players))):
         seen.add(field)
@@ -54,11 +54,11 @@ def test_each_single_option_changed(name: str, players: int, deals: int) -> None
 
 
 @quick_given(25, 250, rule_sets(), st.integers(0, 2**40))
-def test_random_rules(rules: Rules, seed: int) -> None:
+def test_random_rules_equal_naive_game(rules: Rules, seed: int) -> None:
     lockstep_deals(rules, 10, first_seed=seed)
 
 
-def test_every_line_of_play_of_micro() -> None:
+def test_every_line_of_micro_equals_naive_game() -> None:
     deals = lines = positions = 0
     for deal in every_deal(Rules.preset("micro")):
         deals += 1
@@ -89,7 +89,7 @@ VARIANTS = [
 
 @quick_count("most", 100, 2000)
 @pytest.mark.parametrize("text", [*(f"{name} players={n}" for name, n in GAMES), *VARIANTS])
-def test_all_continuations_of_some_positions(text: str, most: int) -> None:
+def test_continuations_of_some_positions_equal_naive_game(text: str, most: int) -> None:
     """Depth first, so that the ends of deals are there with all their lines."""
     rules = Rules.from_text(text)
     for seed in range(3):
@@ -117,7 +117,7 @@ def test_revoke_at_every_step_equals_naive_game(name: str, players: int) -> None
 
 @pytest.mark.parametrize("dealer", range(5))
 @pytest.mark.parametrize("deal_number", range(4))
-def test_every_dealer_and_rotation(dealer: int, deal_number: int) -> None:
+def test_every_dealer_and_rotation_equals_naive_game(dealer: int, deal_number: int) -> None:
     for first_lead in ("eldest_hand", "lowest_club"):
         rules = Rules.preset("party", players=5).replace(
             first_lead=first_lead, pass_rotation=("left", "across", "right", "hold")

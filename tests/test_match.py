@@ -62,7 +62,7 @@ def chips(*net: int | Fraction) -> list[Fraction]:
         ("howell", [9, 4], 7, [-5, 5], 7),
     ],
 )
-def test_settlements_by_hand(
+def test_settlements_equal_hand_counts(
     method: str, points: list[int], pool: int, net: list[Any], left: int
 ) -> None:
     assert settle(method, points, pool) == (chips(*net), Fraction(left))
@@ -167,14 +167,14 @@ MATCHES = [
 
 
 @pytest.mark.parametrize("text", MATCHES)
-def test_matches_of_all_games(text: str) -> None:
+def test_matches_of_all_games_equal_naive_account(text: str) -> None:
     rules = Rules.from_text(text)
     over = sum(play_match(rules, seed, revokes=0.1).is_over for seed in range(3))
     assert over >= 2  # a random match in chips may take very long
 
 
 @quick_given(25, 150, rule_sets(max_players=5, max_hand=5, max_deck=24), st.integers(0, 2**63 - 1))
-def test_matches_under_any_rules(rules: Rules, seed: int) -> None:
+def test_matches_under_any_rules_equal_naive_account(rules: Rules, seed: int) -> None:
     play_match(rules, seed, most=12, revokes=0.2)
 
 
@@ -261,7 +261,7 @@ SWEEPSTAKES = "hoyle players=3 settlement=sweepstakes stake=20"
         ("hoyle players=3 target=13", [[0, 0, 13], [0, 8, 5]], [119 + HALF, 98 + HALF, 82], 0),
     ],
 )
-def test_when_a_match_is_won(
+def test_match_is_won_at_the_deciding_total(
     text: str, deals: list[list[int]], totals: list[Any], winner: int | None
 ) -> None:
     board = board_after(text, *deals)

@@ -168,7 +168,7 @@ def test_several_games_follow_one_another(one: Game, two: Game) -> None:
         assert parse_games("".join(game.to_text() for game in texts)) == texts
 
 
-def test_history_of_exchange_and_moon_choice() -> None:
+def test_history_keeps_exchange_and_moon_choice() -> None:
     game = Game.from_text(EXCHANGE)
     assert game.history == ((1, "2C"), (2, "6C"), (0, "3H"))
     assert game.phase == "play"
@@ -181,7 +181,7 @@ def test_history_of_exchange_and_moon_choice() -> None:
         assert Game.from_text(moon.to_text()).scores() == scores
 
 
-def test_comments_blanks_and_left_out_fields() -> None:
+def test_history_allows_comments_and_omitted_fields() -> None:
     text = """
         # A deal that somebody typed.
         [ Rules  "micro" ]   # the smallest game
@@ -270,7 +270,7 @@ def test_from_text_requires_one_game() -> None:
 # ---- views ---------------------------------------------------------------------------------------
 
 
-def test_view_text_by_hand() -> None:
+def test_view_text_equals_hand_written_text() -> None:
     game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
     text = play(game, "QC AC AD").view(0).to_text()
     assert text.splitlines() == [

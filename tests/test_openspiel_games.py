@@ -130,7 +130,7 @@ def deal_of(game: Any, seed: int) -> Any:
 
 
 @quick_cases("name", PLAYED, PLAYED[:3])
-def test_openspiels_own_check(name: str) -> None:
+def test_games_pass_openspiel_simulation(name: str) -> None:
     game = pyspiel.load_game(name)
     pyspiel.random_sim_test(game, num_sims=2, serialize=True, verbose=False)
     assert pyspiel.load_game(str(game)).setup.rules == game.setup.rules
@@ -188,7 +188,7 @@ def test_every_deal_has_one_equally_likely_history() -> None:
         assert max(chances.values()) == pytest.approx(min(chances.values()))
 
 
-def test_tables_are_drawn_where_they_count() -> None:
+def test_chance_draws_deal_number_where_it_matters() -> None:
     classic = pyspiel.load_game("hearts_env(rules=classic)").new_initial_state()
     assert [p for _, p in classic.chance_outcomes()] == [0.25] * 4
     classic.apply_action(2)
@@ -262,7 +262,7 @@ def test_impossible_deal_is_refused() -> None:
     assert openspiel.state_of(game, moved).hearts.hand(0) == moved.hand(0)
 
 
-def test_observers() -> None:
+def test_observer_returns_the_information_state() -> None:
     observation = importlib.import_module("open_spiel.python.observation")
     game = openspiel.load("micro")
     state = deal_of(game, 1)
@@ -323,14 +323,14 @@ WHOLE = "hearts_env(rules=micro hand_size:1)"
         ),
     ],
 )
-def test_openspiels_battery(name: str, kind: str) -> None:
+def test_games_pass_openspiel_api_test(name: str, kind: str) -> None:
     result = unittest.TestResult()
     their_tests(name, kind).run(result)
     assert result.testsRun >= 5
     assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
 
 
-def test_policys_answer_is_checked() -> None:
+def test_invalid_policy_answer_is_refused() -> None:
     game = openspiel.load("micro first_lead=eldest_hand")
     asked = openspiel.spiel_policy(game, lambda views: views.legal_table * 0.7)
     with raises_hearts_error(HeartsError, "policy"):

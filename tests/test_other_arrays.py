@@ -53,7 +53,7 @@ def test_foreign_arrays_are_written_in_place(make: Any) -> None:
     assert np.array_equal(np.asarray(some), plain.masks()[[1, 4]])
 
 
-def test_unwritable_arrays_are_refused_in_words() -> None:
+def test_unwritable_arrays_are_refused() -> None:
     torch = pytest.importorskip("torch")
     batch = BatchGame("micro", 2, seed=1)
     shape = (2, *batch.space.shape)

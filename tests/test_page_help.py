@@ -95,7 +95,7 @@ def test_decided_deal_can_be_played_out(visit, size) -> None:
     assert person.result().scores() in ([0, 1], [1, 0])
 
 
-def test_colours_of_the_deck_last(person) -> None:
+def test_deck_colours_survive_a_reload(person) -> None:
     person.sit_down("two_player", ["me", "easy"], seed=SEED)
     page = person.page
     face = page.locator(".hand .card[data-suit='D'] svg").first

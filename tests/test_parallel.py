@@ -36,12 +36,12 @@ def first_legal(infos: dict[str, dict[str, Any]]) -> dict[str, int]:
 
 # ---- PettingZoo's own tests ----------------------------------------------------------------------
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_batteries_of_pettingzoo(kind: dict[str, Any]) -> None:
+def test_parallel_env_passes_pettingzoo_tests(kind: dict[str, Any]) -> None:
     parallel_api_test(hearts_v0.parallel_env(**kind), num_cycles=60)
     parallel_seed_test(lambda: hearts_v0.parallel_env(**kind), num_cycles=8)
 
 
-def test_conversion_of_pettingzoo_gives_the_same() -> None:
+def test_parallel_env_equals_pettingzoo_conversion() -> None:
     with pytest.raises(AssertionError, match="is_parallelizable"):
         aec_to_parallel(hearts_v0.env())
     theirs, ours = turn_based_aec_to_parallel(hearts_v0.env()), hearts_v0.parallel_env()

@@ -192,7 +192,7 @@ def test_unknown_viewer_is_refused() -> None:
 
 # ---- the environment's modes ---------------------------------------------------------------------
 @quick_cases("game", SAMPLE, SAMPLE[:1], ids=lambda g: f"{g[0]}-{g[1]}")
-def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
+def test_env_passes_pettingzoo_render_test(game: tuple[str, int]) -> None:
     """PettingZoo's tests pass in all modes. The last mode must draw SVG."""
     episode = ("deal", "match")[SAMPLE.index(game) % 2]
 
@@ -244,7 +244,7 @@ def test_picture_reports_an_illegal_end() -> None:
     assert "legal:" not in text
 
 
-def test_human_shows_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_human_mode_shows_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("hearts_env.render.Window.show", lambda _, frame: shown.append(frame))
     env = hearts_v0.env(rules="micro", render_mode="human")

@@ -33,7 +33,7 @@ def history(tmp_path):
     return path
 
 
-def test_replay_shows_all(history):
+def test_replay_shows_every_game(history):
     result = run("replay", history)
     assert result.exit_code == 0
     games = result.stdout.split("Game ")

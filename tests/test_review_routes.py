@@ -32,7 +32,7 @@ def text_of(rules: str, seed: int = 1) -> str:
 
 
 class Heavy:
-    """Work that ends only when its progress raises; it notes its beginning and its end."""
+    """Work that ends only when its progress raises. It notes its start and end."""
 
     def __init__(self) -> None:
         self.begun, self.over = threading.Event(), threading.Event()
@@ -66,14 +66,14 @@ def begin(reviews: ReviewQueue, address: str, work: Any) -> asyncio.Task[bytes]:
     return reviews.begin(address, work, {})
 
 
-# ---- the desk ------------------------------------------------------------------------------------
+# ---- the queue ------------------------------------------------------------------------------------
 def test_slow_deal_is_given_up():
     async def play() -> None:
         reviews, heavy = ReviewQueue(patience=0.01), Heavy()
         with pytest.raises(Refusal) as refused:
             await begin(reviews, "a", heavy)
         assert refused.value.code == "too_long"
-        await until(heavy.over.is_set)  # its thread does something else
+        await until(heavy.over.is_set)  # its thread is free again
         assert reviews.num_waiting == 0
 
     run(play())
@@ -163,8 +163,8 @@ def test_work_ends_when_its_sender_leaves(client, monkeypatch):
 
 
 @pytest.mark.parametrize("body", [b"", b"{", json.dumps({"deal": TEXT}).encode()])
-def test_sender_leaving_during_an_upload_is_no_fault(body, client):
-    """An exception that leaves the application is a traceback in the log of the server."""
+def test_sender_leaving_during_upload_raises_nothing(body, client):
+    """An exception would be a traceback in the server's log."""
     leaves = threading.Event()
     leaves.set()
     run(post(client.app, body, leaves, is_whole=False))
@@ -192,7 +192,7 @@ def plain(document: object) -> object:
     return json.loads(json.dumps(document))
 
 
-def test_review_equals_the_librarys(client):
+def test_review_route_equals_the_library(client):
     record = Record(Game.from_text(TEXT))
     answer = client.post("/api/review", json={"deal": TEXT})
     assert answer.status_code == 200
@@ -256,7 +256,7 @@ def test_internal_error_reveals_nothing(client, monkeypatch):
     assert client.app.state.reviews.num_waiting == 0
 
 
-# ---- how much work there is ----------------------------------------------------------------------
+# ---- the amount of work ----------------------------------------------------------------------
 def deck(ranks: str, hand_size: int) -> Rules:
     removed = [rank + suit for suit in "CDSH" for rank in "23456789TJQKA" if rank not in ranks]
     two_player = Rules.preset("two_player")
@@ -264,7 +264,7 @@ def deck(ranks: str, hand_size: int) -> Rules:
 
 
 def test_deal_with_too_much_work_is_estimated():
-    """Of 32 cards each gets 14: 3,060 hands that the other could have, at 28 cards."""
+    """Each player gets 14 of 32 cards, so the opponent has 3,060 possible hands."""
     assert is_exact(Rules.preset("two_player"))
     assert is_exact(deck("2468TQA", 12))
     heavy = deck("789TJQKA", 14)

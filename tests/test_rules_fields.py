@@ -181,14 +181,14 @@ def test_values_of_other_types_mean_the_same() -> None:
     assert rules == Rules.from_dict(rules.to_dict())
 
 
-def test_points_of_removed_cards_do_not_arise() -> None:
+def test_removed_cards_have_no_points() -> None:
     rules = CLASSIC.replace(removed=("QS", "2C", "3C", "4C"), hand_size=12)
     assert Game.deal(rules, seed=1).rules.vector[kernel.R_POINTS_OF :].max() == 12  # ranks
     assert rules.max_margin == 26  # the moon, as the hearts are only 13
 
 
 @quick_given(10, 60, rule_sets())
-def test_round_trips(rules: Rules) -> None:
+def test_rules_survive_every_round_trip(rules: Rules) -> None:
     twins = [
         Rules.from_dict(rules.to_dict()),
         Rules.from_text(rules.name),
@@ -216,7 +216,7 @@ def test_preset_is_named_by_its_name(name: str, players: int) -> None:
     assert (Rules.preset(name) == rules) == (players == PRESETS[name].usual)
 
 
-def test_texts_name_what_differs() -> None:
+def test_rule_texts_name_changed_fields() -> None:
     rules = Rules.preset("party", players=5).replace(trump="S", kitty_to="nobody")
     assert rules.name == 'party players=5 trump="S"'
     assert Rules.from_text("party players=5 trump=S") == rules
@@ -330,7 +330,9 @@ def test_max_margin_equals_the_hand_count(rules: Rules, margin: float) -> None:
     st.sampled_from([0, 2, 26]),
     st.integers(0, 2**40),
 )
-def test_no_margin_is_larger(rules: Rules, no_trick: int, moon_points: int, seed: int) -> None:
+def test_no_margin_exceeds_max_margin(
+    rules: Rules, no_trick: int, moon_points: int, seed: int
+) -> None:
     """Seats take, duck or play at random, and some deals end with a revoke."""
     rules = rules.replace(no_trick_points=no_trick, moon_points=moon_points)
     rng = random.Random(seed)

@@ -160,7 +160,7 @@ def test_exchange_ignores_the_order_of_choosing() -> None:
         ("across", 2, 1),
     ],
 )
-def test_exchange_directions(direction: str, players: int, step: int) -> None:
+def test_exchange_directions_reach_the_right_seat(direction: str, players: int, step: int) -> None:
     own = ["2C 3C", "4C 5C", "6C 7C", "2D 3D", "4D 5D", "2S 3S", "4S 5S"][:players]
     game = make_game(" / ".join(own), pass_count=1, pass_rotation=(direction,))
     chosen = [cards.split()[0] for cards in own]
@@ -485,7 +485,7 @@ def test_moon_of_two_player_hearts_is_20() -> None:
 
 
 @pytest.mark.parametrize(("choice", "scores"), [(0, [-36, 0]), (1, [-10, 26])])
-def test_moon_choice(choice: int, scores: list[int]) -> None:
+def test_moon_choice_sets_the_scores(choice: int, scores: list[int]) -> None:
     game = play(make_game(MOON, moon="choose", card_points=POINTS["JACK"]), MOON_PLAYS)
     # Six cards: the extra actions are 6 (off oneself) and 7 (to all others).
     assert game.rules.num_actions == 8
@@ -543,7 +543,7 @@ def test_revoke_in_exchange_and_at_moon_choice() -> None:
     assert (game.scores(), game.shooter) == ([2, 0], None)  # a revoked deal has no moon
 
 
-def test_a_whole_deal_of_micro() -> None:
+def test_whole_deal_of_micro_scores_by_hand() -> None:
     game = micro("QC QS QH/AC AD AH", kitty="QD AS")
     assert legal(game) == "QC"
     assert legal(play(game, "QC")) == "AC"

@@ -62,7 +62,7 @@ def test_game_is_played_to_its_end_and_saved(rules, against, tmp_path):
     assert run("replay", path).exit_code == 0
 
 
-def test_first_minute_of_a_person(tmp_path):
+def test_play_answers_help_hint_and_wrong_cards(tmp_path):
     """Help, hint, rules, a wrong card, a legal one and quit are each answered."""
     path = tmp_path / "game.txt"
     lines = ["what?", "hint", "AS", "9C", "rules", "2♣", "quit"]

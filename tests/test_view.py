@@ -144,7 +144,7 @@ def test_view_is_unchanged_by_reshuffling_hidden_cards(name: str, players: int) 
 
 
 @quick_given(25, 150, games(rule_sets(max_players=5, max_hand=9)), st.integers(0, 99))
-def test_reshuffling_under_any_rules(game: Game, seed: int) -> None:
+def test_view_ignores_reshuffling_under_any_rules(game: Game, seed: int) -> None:
     for player in range(game.rules.players):
         assert_looks_the_same(game, reshuffled(game, player, seed), player)
 

@@ -1,4 +1,4 @@
-"""Every message of ``docs/playing.md`` is as the server understands or sends it."""
+"""Every message of ``docs/playing.md`` is one that the server accepts or sends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_request_has_a_valid_example():
 
 
 async def play_everything(folder: Path) -> list[dict[str, Any]]:
-    """Return everything that a person is sent in the course of a deal."""
+    """Return all messages to a person during a deal."""
     at, guest, sent = manager(folder, Limits(created=10_000)), Guest("a" * 32), []
 
     async def send(**message: Any) -> None:
@@ -73,7 +73,7 @@ def fields_of(message: Any) -> Any:
         return fields_of(message[0]) if message and isinstance(message[0], dict) else "list"
     if not isinstance(message, dict):
         return "value"
-    loose = {"view", "fields", "id"}  # of changing names, or left out
+    loose = {"view", "fields", "id"}  # with changing names, or optional
     return {k: "..." if k in loose else fields_of(v) for k, v in message.items() if k != "id"}
 
 

@@ -1,4 +1,4 @@
-"""Files of tables that are damaged, odd or hostile: each can be read and shown, or is refused."""
+"""Damaged, odd and hostile table files: each is either read and shown or refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_changed_byte_is_noticed(tmp_path):
     for place in range(len(data)):
         odd = bytearray(data)
         odd[place] ^= 1 << rng.randrange(8)
-        # The end of the last line may be lost: the line was cut short then, and is not counted.
+        # Without its end the last line counts as cut off, and is skipped.
         assert can_be_opened(tmp_path, bytes(odd)) == (place == len(data) - 1)
 
 

@@ -167,7 +167,7 @@ class People(RuleBasedStateMachine):
 
     @rule(person=st.integers(0, 6))
     def repeat(self, person: int) -> None:
-        """Send the last card again, as after a lost answer: it is played once."""
+        """Send the last card again, as after a lost answer. It is played once."""
         person %= self.rules.players
         window = self.windows[person]
         if window is None or window.sent_last is None:
@@ -207,7 +207,7 @@ class People(RuleBasedStateMachine):
 
     @rule(person=st.integers(0, 6), seat=st.integers(0, 8))
     def sit_again(self, person: int, seat: int) -> None:
-        """All seats are taken: who has none gets none, who has one keeps it."""
+        """All seats are taken. An onlooker gets none, and a player keeps theirs."""
         person %= self.rules.players + 1
         window = self.windows[person]
         if window is None:
@@ -330,13 +330,13 @@ class People(RuleBasedStateMachine):
 
 
 class Four(People):
-    """The same with an exchange."""
+    """`People` with an exchange."""
 
     rules_name = "classic"
 
 
 class Chooser(People):
-    """The same with few cards and a moon that is a choice."""
+    """`People` with few cards and a choice after a moon."""
 
     rules_name = 'micro moon="choose"'
 
@@ -344,7 +344,7 @@ class Chooser(People):
 _SETTINGS = settings(
     max_examples=12,
     stateful_step_count=40,
-    phases=[Phase.generate],  # a failure is shown as it was found: to shrink it takes minutes
+    phases=[Phase.generate],  # failures are not shrunk, which takes minutes
     derandomize=True,
     database=None,
     deadline=None,

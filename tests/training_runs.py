@@ -41,7 +41,7 @@ def recipe(*overrides: str) -> TrainConfig:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pictures and TensorBoard, which take longer than all the rest."""
+    """Skip pictures and TensorBoard, which take longer than the training."""
     monkeypatch.setattr(loop, "draw_curves", lambda *_: None)
     monkeypatch.setattr(log, "_tensorboard", lambda *_: None)
 
@@ -58,7 +58,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_update(
     monkeypatch: pytest.MonkeyPatch, action: Callable[[Learner], object], *updates: int
 ) -> None:
-    """Do something after these updates, or after each, before it is logged or saved."""
+    """Call `action` after these updates, or after each, before logging and saving."""
     update = Learner.update
 
     def watched(self: Learner) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def history(folder: Path) -> dict[str, Any]:
 
 
 def assert_same_history(one: Path, two: Path) -> None:
-    """Refuse two runs that differ in one bit of all that."""
+    """Check that two runs have equal results, to the bit."""
     a, b = history(one), history(two)
     for name in a:
         if name != "tensors":
