@@ -93,7 +93,7 @@ def commit(root):
     git(root, "commit", "-q", "-m", "all")
 
 
-# ---- selection -----------------------------------------------------------------------------
+# ---- selection ---------------------------------------------------------------------------------
 def checked(root, monkeypatch, *words):
     """Run the script; return the names of the entries that it checks."""
     names = []

@@ -57,7 +57,7 @@ def test_next_step_masks_are_never_empty(mask: str) -> None:
     assert ends > 6
 
 
-# ---- the page ----------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def test_module_docstring_is_the_games_page() -> None:
     """As PettingZoo's: people, its site and its language agents read the page there."""
     env = hearts_v0.env()

@@ -23,7 +23,7 @@ from hearts_env.views.deals import all_deals
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 
-# ---- without OpenSpiel ---------------------------------------------------------------------
+# ---- without OpenSpiel ---------------------------------------------------------------------------
 HARD_TEXTS = (
     "micro queen_any_time=true",
     'micro card_points={"QS":13,"AH":-2} removed=["2C"] hand_size=3',

@@ -136,7 +136,7 @@ def words(svg: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-# --- contents ----------------------------------------------------------------------------
+# --- contents ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("players", range(2, 8))
@@ -227,7 +227,7 @@ def test_every_card_looks_different() -> None:
     assert len(faces) == 52
 
 
-# --- layout ------------------------------------------------------------------------------
+# --- layout -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("players", range(2, 8))
@@ -453,7 +453,7 @@ def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
     assert render_svg(busy_table(2)), "SVG needs neither"
 
 
-# ---- names ---------------------------------------------------------------------
+# ---- names -----------------------------------------------------------------------------------
 def flat(items: Iterable[Item]) -> Iterator[Item]:
     """Yield all shapes, including those in groups, from back to front."""
     for item in items:

@@ -66,7 +66,7 @@ def begin(reviews: ReviewQueue, address: str, work: Any) -> asyncio.Task[bytes]:
     return reviews.begin(address, work, {})
 
 
-# ---- the queue ------------------------------------------------------------------------------------
+# ---- the queue -----------------------------------------------------------------------------------
 def test_slow_deal_is_given_up():
     async def play() -> None:
         reviews, heavy = ReviewQueue(patience=0.01), Heavy()
@@ -256,7 +256,7 @@ def test_internal_error_reveals_nothing(client, monkeypatch):
     assert client.app.state.reviews.num_waiting == 0
 
 
-# ---- the amount of work ----------------------------------------------------------------------
+# ---- the amount of work --------------------------------------------------------------------------
 def deck(ranks: str, hand_size: int) -> Rules:
     removed = [rank + suit for suit in "CDSH" for rank in "23456789TJQKA" if rank not in ranks]
     two_player = Rules.preset("two_player")

@@ -506,7 +506,7 @@ def test_moon_choice_only_after_a_moon() -> None:
     assert (Rules.preset("micro").num_actions, rules.num_actions) == (8, 10)
 
 
-# ---- revokes -------------------------------------------------------------------------------------
+# ---- revokes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

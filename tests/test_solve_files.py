@@ -74,7 +74,7 @@ def test_writing_a_file_copies_no_array(tmp_path):
     assert np.array_equal(read_tensors(tmp_path / "a.safetensors")[0]["a"], array)
 
 
-# ---- content -----------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
