@@ -22,6 +22,7 @@ from hearts_env.rules.presets import GAMES, PRESETS
 from hearts_env.views.deals import all_deals
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
+from tests.strategies import played_on
 
 # ---- without OpenSpiel ---------------------------------------------------------------------------
 HARD_TEXTS = (
@@ -76,22 +77,14 @@ def test_missing_openspiel_error_names_the_package() -> None:
     assert all("pip install open_spiel (open_spiel 1." in line for line in lines), lines
 
 
-def play_randomly(game: Game, seed: int) -> Game:
-    """Play on to the end, in place."""
-    rng = random.Random(seed)
-    while not game.is_over:
-        game.play(rng.choice(game.legal_actions()))
-    return game
-
-
 @pytest.mark.parametrize(("name", "players"), GAMES)
 def test_returns_equal_environment_margins(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     setup = Setup({"rules": rules_word(rules)})
     for seed in range(4):
-        game = Game.deal(rules, seed)
-        assert setup.returns(game) == [0.0] * players
-        returns = setup.returns(play_randomly(game, seed))
+        assert setup.returns(Game.deal(rules, seed)) == [0.0] * players
+        game = played_on(rules, seed, 1_000)
+        returns = setup.returns(game)
         assert returns == pytest.approx(Rewarder(rules, "margin").step(game), abs=1e-12)
         assert all(-1 <= number <= 1 for number in returns)
         assert sum(returns) == pytest.approx(0, abs=1e-9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 
 import pytest
@@ -14,6 +13,7 @@ from hearts_train.cli.cardtext import CardText
 from hearts_train.cli.replay import lines_of
 from tests.deals import make_game, play
 from tests.refusals import mistake
+from tests.strategies import played_on
 from tests.test_cli import run
 
 PLAIN = CardText(symbols=False)
@@ -22,14 +22,9 @@ PLAIN = CardText(symbols=False)
 @pytest.fixture
 def history(tmp_path):
     """A file with two games, the second unfinished."""
-    texts = []
-    for rules, cards in (("two_player", 26), ("classic", 30)):
-        game, rng = Game.deal(rules, 4, deal_number=0), random.Random(4)
-        while game.legal_actions() and len(game.actions) < cards:
-            game.play(rng.choice(game.legal_actions()))
-        texts.append(game.to_text())
+    games = [played_on("two_player", 4, 26), played_on("classic", 4, 30, deal_number=0)]
     path = tmp_path / "games.txt"
-    path.write_text("\n".join(texts))
+    path.write_text("\n".join(game.to_text() for game in games))
     return path
 
 
@@ -93,11 +88,8 @@ def test_replay_writes_an_animation_and_a_folder(tmp_path):
     ],
 )
 def test_replay_refuses_impossible_histories(change, words, tmp_path):
-    game, rng = Game.deal("two_player", 4), random.Random(4)
-    while legal := game.legal_actions():
-        game.play(rng.choice(legal))
     path = tmp_path / "bad.txt"
-    path.write_text(change(game.to_text()))
+    path.write_text(change(played_on("two_player", 4, 26).to_text()))
     mistake(run("replay", path), str(path), *words)
 
 

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,18 +38,6 @@ from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM] + [signal.SIGHUP] * hasattr(signal, "SIGHUP")
-
-
-@pytest.fixture(autouse=True)
-def hears_signals() -> Iterator[None]:
-    """Also where the suite was started in the background, which ignores Ctrl-C."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    for number, handler in before.items():
-        if handler is signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 # ---- the same to the last bit --------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hearts_train.web import review_routes
 from hearts_train.web.review import costliest, is_exact, read_deal, review
 from hearts_train.web.review_routes import ReviewQueue
 from hearts_train.web.table import Refusal
+from tests.strategies import played_on
 from tests.web import LIMIT
 from tests.web_browser import client as client
 
@@ -25,10 +26,7 @@ TEXT = DEALT.to_text()
 
 
 def text_of(rules: str, seed: int = 1) -> str:
-    game = Game.deal(rules, seed)
-    while not game.is_over:
-        game.play(game.legal_actions()[0])
-    return Record(game).to_text()
+    return Record(played_on(rules, seed, 1_000)).to_text()
 
 
 class Heavy:
@@ -153,11 +151,19 @@ async def post(
     return sent
 
 
-def test_work_ends_when_its_sender_leaves(client, monkeypatch):
-    heavy = Heavy()
-    monkeypatch.setattr(review_routes, "review", heavy)
-    body = json.dumps({"deal": text_of("micro")}).encode()
-    run(post(client.app, body, heavy.begun))
+DEAL = json.dumps({"deal": text_of("micro")}).encode()
+
+
+@pytest.fixture
+def heavy(monkeypatch) -> Heavy:
+    """Replace the review by heavy work."""
+    work = Heavy()
+    monkeypatch.setattr(review_routes, "review", work)
+    return work
+
+
+def test_work_ends_when_its_sender_leaves(client, heavy):
+    run(post(client.app, DEAL, heavy.begun))
     assert heavy.over.wait(LIMIT)
     assert client.app.state.reviews.num_waiting == 0
 
@@ -171,13 +177,9 @@ def test_sender_leaving_during_upload_raises_nothing(body, client):
     assert client.app.state.reviews.num_waiting == 0
 
 
-def test_waiting_sender_is_refused_when_the_server_ends(client, monkeypatch):
-    heavy = Heavy()
-    monkeypatch.setattr(review_routes, "review", heavy)
-    body = json.dumps({"deal": text_of("micro")}).encode()
-
+def test_waiting_sender_is_refused_when_the_server_ends(client, heavy):
     async def play() -> list[Any]:
-        asked = asyncio.create_task(post(client.app, body, threading.Event()))
+        asked = asyncio.create_task(post(client.app, DEAL, threading.Event()))
         await until(heavy.begun.is_set)
         client.app.state.reviews.stop()
         return await asked

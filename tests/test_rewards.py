@@ -20,7 +20,7 @@ from hearts_env.game.chips import SHARES, net_chips
 from hearts_train.learn.config_files import load_config
 from tests.naive import naive_settle
 from tests.refusals import raises_hearts_error
-from tests.strategies import SEEDED
+from tests.strategies import SEEDED, played_on
 
 METHODS = ("simple", "sweepstakes", "howell")
 IN_CHIPS = [
@@ -146,9 +146,7 @@ def test_deal_chips_stay_within_documented_bounds(text: str, seed: int) -> None:
     rules = Rules.from_text(text)
     total = sum(rules.card_points.get(card, 0) for card in rules.deck)
     worst = total * (rules.players - 1 if rules.settlement == "howell" else 1)
-    game, rng = Game.deal(rules, seed), random.Random(seed)
-    while not game.is_over:
-        game.play(rng.choice(game.legal_actions()))
+    game = played_on(rules, seed, 1_000)
     assert sum(game.chips()) <= 0
     assert all(-worst <= chips <= total for chips in game.chips())
 

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
-from hearts_env import Game
 from hearts_env.game.notation import parse_games
 from hearts_train.cli import serve as serve_command
 from hearts_train.web import assets
 from tests.refusals import mistake
+from tests.strategies import played_on
 from tests.test_cli import ROOT, command, run
 from tests.waiting import wait_until
 from tests.web import LIMIT
@@ -101,9 +101,7 @@ def test_killed_server_resumes_every_table(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT")
 def test_ctrl_c_ends_a_busy_server(tmp_path):
-    game = Game.deal("party players=7", 1)
-    while not game.is_over:
-        game.play(game.legal_actions()[0])
+    game = played_on("party players=7", 1, 1_000)
     body = json.dumps({"deal": game.to_text()}).encode()
     with server(tmp_path) as (process, address), ExitStack() as stack:
 

@@ -18,6 +18,7 @@ from hearts_train.web import table as web_table
 from hearts_train.web.table import Refusal, Seat, Table
 from tests.reshuffle import reshuffled
 from tests.slow import quick_cases
+from tests.strategies import played_on
 from tests.web import began, follow, message_of, players, table_of
 
 RULES = (
@@ -31,12 +32,9 @@ RULES = (
 )
 
 
-def played(rules: str, seed: int, number: int | None = None) -> Game:
-    """Return a deal after a number of random actions, or a finished one if None."""
-    rng, game = random.Random(seed), Game.deal(rules, seed, deal_number=seed % 4)
-    while not game.is_over and (number is None or len(game.actions) < number):
-        game.play(rng.choice(game.legal_actions()))
-    return game
+def played(rules: str, seed: int, number: int = 1_000) -> Game:
+    """Return a deal after a number of random actions, by default at its end."""
+    return played_on(rules, seed, number, deal_number=seed % 4)
 
 
 def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> list[str]:
