@@ -12,12 +12,11 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from hearts_train.cli.app import app
 from hearts_train.measure.benchmark import encoded, read_benchmark, record_of
 from tests.slow import quick_cases, slow
 from tests.test_benchmark import leaves, otherwise
+from tests.test_cli import run
 
 SCRIPT = Path(__file__).resolve().parents[1] / ".ci" / "leaderboard"
 CODE = """
@@ -64,7 +63,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for words in (play, attack):
-            done = CliRunner().invoke(app, words.split())
+            done = run(*words.split())
             assert done.exit_code == 0, done.output
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 

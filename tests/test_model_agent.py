@@ -17,7 +17,6 @@ from gymnasium import spaces
 from safetensors.numpy import save_file
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
-from typer.testing import CliRunner
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
 from hearts_agents.spec import AgentSpec
@@ -29,6 +28,7 @@ from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
+from tests.test_cli import run
 
 RULES = Rules.preset("micro")
 SIZE, ACTIONS = 90, RULES.num_actions  # of `flat`
@@ -188,11 +188,11 @@ def test_allow_code_on_command_line_loads_file(models, tmp_path):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     words = ["evaluate", str(file), "--opponents", "easy", "--deals", "2", "--rules", "micro"]
-    result = CliRunner().invoke(app, words)
+    result = run(*words)
     assert result.exit_code == 2
     assert "--allow-code" in result.output
     assert os.environ[TRUST] == ""
-    result = CliRunner().invoke(app, [*words, "--allow-code"])
+    result = run(*words, "--allow-code")
     assert result.exit_code == 0, result.output
     assert os.environ[TRUST] == "1"  # inherited by child processes
     plain = Participant(str(file), 0).to_json()["digest"]

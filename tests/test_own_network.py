@@ -7,19 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, HeartsError
-from hearts_train.cli.app import app
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import make_config
 from hearts_train.learn.loop import make_learner
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
+from tests.test_cli import run
 from tests.training_runs import assert_same_history, on_update, stop
 from tests.training_runs import quick as quick
 
@@ -100,10 +99,10 @@ def test_own_network_trains_and_evaluates_by_name(code, tmp_path, monkeypatch, q
     played = make_agent(result.run_dir).act_batch(views)
     np.testing.assert_array_equal(played, learner.agent().act_batch(views))
     given = ["evaluate", str(result.run_dir), "--opponents", "easy", "--rules", "micro"]
-    shown = CliRunner().invoke(app, [*given, "--deals", "5", "--allow-code"])
+    shown = run(*given, "--deals", "5", "--allow-code")
     assert shown.exit_code == 0, shown.stderr
     monkeypatch.delenv(TRUST)
-    refused = CliRunner().invoke(app, given)
+    refused = run(*given)
     assert refused.exit_code == 2
     assert "--allow-code" in refused.stderr
     assert refused.stderr.count("\n") == 1

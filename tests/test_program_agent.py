@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_agents.guard import ask
@@ -28,10 +27,10 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support import clock
-from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.refusals import mistake, raises_hearts_error
+from tests.test_cli import run
 from tests.waiting import HANG, is_running, wait_until
 
 SCHEMA = json.loads((Path(program_agent.__file__).parent / "external_schema.json").read_text())
@@ -425,7 +424,7 @@ def test_program_is_not_restarted_after_three_failures(bad, tmp_path):
 
 def of_command(agent):
     words = ["evaluate", agent, "--opponents", "easy", "--rules", "mini", "--deals", "4"]
-    return CliRunner().invoke(app, words)
+    return run(*words)
 
 
 def test_evaluate_command_shows_program_faults(bad):

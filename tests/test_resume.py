@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import CheckpointError
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted
-from hearts_train.cli.app import app
 from hearts_train.cli.training import train_and_evaluate
 from hearts_train.learn import log, loop, runs, training
 from hearts_train.learn.config import ConfigError
@@ -33,6 +31,7 @@ from hearts_train.learn.training import train
 from tests.faults import Died
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
+from tests.test_cli import run
 from tests.training_runs import assert_same_history, die, history, on_update, recipe, stop
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -219,7 +218,7 @@ def test_second_trainer_in_a_folder_is_refused(whole, tmp_path):
         (tmp_path / "new").mkdir()
         with held(tmp_path / "new" / runs.LOCK_NAME, "test"), pytest.raises(CheckpointError):
             train(recipe(), tmp_path / "new", progress=False)
-        reported = CliRunner().invoke(app, ["train", "--resume", str(folder)])
+        reported = run("train", "--resume", str(folder))
         assert reported.exit_code == 2
         assert reported.stderr.startswith("error: run:")
         assert reported.stderr.count("\n") == 1
@@ -271,7 +270,7 @@ def test_each_signal_saves_and_sets_exit_status(tmp_path, monkeypatch, quick, nu
     handlers = [signal.getsignal(n) for n in SIGNALS]
     config, folder = tmp_path / "kept.yaml", tmp_path / "run"
     config.write_text(recipe("evaluation.times=0").to_yaml())
-    result = CliRunner().invoke(app, ["train", str(config), "--run", str(folder), "--json"])
+    result = run("train", str(config), "--run", str(folder), "--json")
     assert [signal.getsignal(n) for n in SIGNALS] == handlers
     assert result.exit_code == 128 + number, result.stderr
     assert f"hearts train --resume {folder}" in result.stderr
@@ -286,7 +285,7 @@ def test_each_signal_saves_and_sets_exit_status(tmp_path, monkeypatch, quick, nu
 def test_signal_in_final_evaluation_keeps_the_json_record(whole, tmp_path, monkeypatch, quick):
     monkeypatch.setattr(training, "evaluate", lambda *_, **__: stop(number=signal.SIGTERM))
     folder = shutil.copytree(whole, tmp_path / "run")
-    result = CliRunner().invoke(app, ["train", "--resume", str(folder), "--json"])
+    result = run("train", "--resume", str(folder), "--json")
     assert result.exit_code == 143, result.stderr
     record = json.loads(result.stdout)
     assert (record["evaluations"], record["interrupted"]) == ([], True)

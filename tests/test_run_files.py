@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.user_code import TRUST
 from hearts_env import CheckpointError, HeartsError
 from hearts_env.support.tensors import read_tensors, write_tensors
-from hearts_train.cli.app import app
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
+from tests.test_cli import run
 from tests.training_runs import assert_same_history, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -88,26 +87,24 @@ def test_resuming_a_folder_runs_none_of_its_code(sent, setting, quick):
 
 
 def test_commands_run_no_code_named_in_folders(sent, quick):
-    hearts = CliRunner()
     more = ["--set", "budget.decisions=2000"]
     for words in (["--resume", sent], ["--resume", sent, *more], [sent / runs.CONFIG_NAME]):
-        result = hearts.invoke(app, ["train", *map(str, words)])
+        result = run("train", *words)
         assert result.exit_code == 2
         (line,) = result.stderr.splitlines()
         assert "evil.py:Evil" in line
         assert "--allow-code" in line
     for words in (["runs", sent], ["evaluate", sent, "--deals", "2"]):
-        hearts.invoke(app, [*map(str, words)])
+        run(*words)
     assert not Path("imported").exists()
 
 
 def test_trusted_folders_and_own_configs_may_name_code(sent, quick, monkeypatch):
     Path("mine.yaml").write_text((sent / runs.CONFIG_NAME).read_text())
-    hearts = CliRunner()
     ways = (["mine.yaml"], ["mine.yaml", "--resume", sent], ["--resume", sent, "--allow-code"])
     for number, words in enumerate(ways):
         os.utime("evil.py", (number, number))  # a file that has not changed is imported once
-        result = hearts.invoke(app, ["train", *map(str, words)])
+        result = run("train", *words)
         assert result.exit_code == 2  # its class cannot play
         assert Path("imported").exists()
         Path("imported").unlink()

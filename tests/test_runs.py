@@ -7,14 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from hearts_env import HeartsError
 from hearts_env.support.files import held
 from hearts_train import console
-from hearts_train.cli.app import app
 from hearts_train.learn.report import curves_of, draw_curves
 from hearts_train.learn.runs import find_runs, read_run
+from tests.test_cli import run
 
 
 def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str, object]:
@@ -56,10 +55,6 @@ def four(tmp_path):
         make(tmp_path / f"demo-{seed}", *rows, seed=seed, ent_coef=bonus)
     make(tmp_path / "more" / "half", evaluation(10**6, 0.0, "pimc"), seed=3, ent_coef=0.01)
     return tmp_path
-
-
-def hearts(*words: object):
-    return CliRunner().invoke(app, list(map(str, words)))
 
 
 def test_find_runs_returns_runs_with_their_progress(four):
@@ -116,12 +111,12 @@ def test_draw_curves_writes_a_picture(tmp_path, rows):
 
 
 def test_runs_command_prints_table_and_json(four):
-    result = hearts("runs", four)
+    result = run("runs", four)
     assert result.exit_code == 0, result.output
     line = next(line for line in result.output.splitlines() if "demo-1" in line)
     assert line.split()[1:] == ["demo", "1", "2,000,000", "finished", "+5.00", "±", "0.50"]
     assert "50% stopped" in result.output
-    reported = json.loads(hearts("runs", four / "demo-2", "--json").stdout.splitlines()[-1])
+    reported = json.loads(run("runs", four / "demo-2", "--json").stdout.splitlines()[-1])
     assert [reported[0][key] for key in ("name", "seed", "status", "share")] == [
         "demo",
         2,
@@ -137,10 +132,10 @@ def test_exploitability_older_than_the_margins_is_hidden(tmp_path):
     rows = (evaluation(0, -4.0), exact | {"decisions": 0}, evaluation(10**6, 1.0))
     broken_off = make(tmp_path / "killed", *rows)
     whole = make(tmp_path / "whole", *rows, exact | {"decisions": 10**6, "drawn": 1.5})
-    reported = [json.loads(hearts("runs", run, "--json").stdout)[0] for run in (broken_off, whole)]
+    reported = [json.loads(run("runs", one, "--json").stdout)[0] for one in (broken_off, whole)]
     assert reported[0]["exploitability"] == []
     assert reported[1]["exploitability"][0]["drawn"] == 1.5
-    assert "4.330" not in hearts("runs", tmp_path).output
+    assert "4.330" not in run("runs", tmp_path).output
 
 
 def test_find_runs_reports_unreadable_runs(four, capsys):
@@ -162,7 +157,7 @@ def test_find_runs_reports_unreadable_runs(four, capsys):
 def test_runs_command_reports_mistakes_in_one_line(four, words, reported, monkeypatch):
     monkeypatch.chdir(four)
     (four / "demo-0" / "empty").mkdir()
-    result = hearts(*(word.format(four) for word in words))
+    result = run(*(word.format(four) for word in words))
     assert result.exit_code != 0
     assert isinstance(result.exception, SystemExit | HeartsError | console.Mistake)
     assert reported in result.output + str(result.exception)

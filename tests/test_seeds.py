@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hearts_agents.programs.process import python_environment
 from hearts_env import CheckpointError, HeartsError
 from hearts_env.support.files import is_held
-from hearts_train.cli.app import app
 from hearts_train.learn import report, runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
@@ -30,6 +28,7 @@ from hearts_train.learn.loop import Trainer
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, band
 from hearts_train.learn.training import SeedRuns, check_seeds, train
 from tests.refusals import mistake, raises_hearts_error
+from tests.test_cli import run
 from tests.test_runs import evaluation
 from tests.training_runs import assert_same_history, on_update, recipe, stop
 from tests.training_runs import quick as quick
@@ -146,7 +145,7 @@ def test_table_and_json_have_seeds_mean_and_deviation(tmp_path, quick, capsys):
     config = tmp_path / "short.yaml"
     config.write_text(recipe(*SHORT).model_copy(update={"name": "short"}).to_yaml())
     words = ["train", str(config), "--run", str(tmp_path / "all"), "--seeds", "3,5"]
-    shown = CliRunner().invoke(app, [*words, "--workers", "1", "--json"])
+    shown = run(*words, "--workers", "1", "--json")
     assert shown.exit_code == 0, shown.stderr
     record = json.loads(shown.stdout)
     margins = [[row["margin"] for row in one["evaluations"]] for one in record["seeds"]]
@@ -196,7 +195,7 @@ def test_band_covers_the_rounds_of_all_runs():
 def test_mistakes_name_option_value_and_fix(words, argument, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = [] if "--resume" in words else ["smoke"]
-    mistake(CliRunner().invoke(app, ["train", *config, *words]), argument, value)
+    mistake(run("train", *config, *words), argument, value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -204,7 +203,7 @@ def test_missing_ray_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     words = ["train", "smoke", "--seeds", "0-1", "--backend", "ray"]
-    mistake(CliRunner().invoke(app, words), "backend", "ray")
+    mistake(run(*words), "backend", "ray")
 
 
 @pytest.mark.parametrize("seeds", [[], [0, 0], [-1], [0.5], ["a"], [True], 5, "0-4", range(1001)])
@@ -355,7 +354,7 @@ def test_signal_saves_seeds_and_same_command_resumes(long_alone, tmp_path, numbe
     assert "Traceback" not in errors
     assert "the same command continues" in errors
     before = starts(folder) if (folder / "seed-2" / runs.STATE_NAME).exists() else 2
-    shown = CliRunner().invoke(app, words)
+    shown = run(*words)
     assert shown.exit_code == 0, shown.stderr
     assert starts(folder) > before
     assert_same_seeds(folder, long_alone)

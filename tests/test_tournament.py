@@ -11,6 +11,7 @@ import pytest
 from hearts_env import Rules
 from hearts_train.measure.statistics import mean_and_interval
 from hearts_train.measure.tournament import bradley_terry, tournament
+from tests.players import Lowest
 from tests.test_cli import run as hearts
 from tests.test_evaluation import show_until
 
@@ -121,15 +122,8 @@ def test_equal_agents_share_the_first_place():
     assert (first.margin, first.rating, first.won, second.won) == (0, 0, 0.5, 0.5)
 
 
-class Lowest:
-    """Plays its lowest legal card."""
-
-    def act(self, view):
-        return view.legal_actions()[0]
-
-
 class Least(Lowest):
-    """The same player under another name."""
+    """A `Lowest` of another name."""
 
 
 @pytest.mark.parametrize("deals", [2, 3, 17, 20])

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import hearts_agents
 import hearts_env
 from hearts_env import HeartsError, kernel
 from hearts_train import warmup
-from hearts_train.cli.app import app
 from hearts_train.warmup import PARTS, warm_up
 from tests.refusals import raises_hearts_error
+from tests.test_cli import run
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, count: Callable[[str], int]) -> list[int]:
@@ -109,13 +108,12 @@ def test_warmup_compiles_nothing_without_a_writable_cache(monkeypatch):
 
 
 def test_warmup_command_reports_compiled_functions(monkeypatch):
-    run = CliRunner().invoke
     stand_in(monkeypatch, lambda _name: 0)
-    shown = run(app, ["warmup", "--workers", "2"])
+    shown = run("warmup", "--workers", "2")
     assert shown.exit_code == 0
     assert "compiled already" in shown.stdout
     stand_in(monkeypatch, lambda name: 2 * (name == "games"))
-    shown = run(app, ["warmup", "--workers", "1"])
+    shown = run("warmup", "--workers", "1")
     assert "2 functions" in shown.stdout
     assert "double-dummy endgames, " in shown.stderr
     assert "games," not in shown.stderr.replace("endgames,", "")
