@@ -12,7 +12,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from hearts_agents import make_agent
-from hearts_env.solve.best_response import best_response, policy_of
+from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.actor_critic import policy_tensors
 from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
@@ -124,7 +124,7 @@ def micro_values() -> tuple[Tree, float]:
     """The tree of `micro`, and a best response's margin over `easy`, the mean of both seats."""
     tree = Tree("micro")
     easy, _ = policy_of(make_agent("easy", seed=0), tree)
-    return tree, sum(best_response(tree, p, easy[1 - p]).value for p in range(2)) / 2
+    return tree, exploitability(tree, easy)
 
 
 def exact_margin(tree: Tree, agent: Any) -> float:

@@ -24,16 +24,15 @@ from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
 from tests.page import person as person  # noqa: E402
 from tests.page import visit as visit  # noqa: E402
+from tests.web import PERSON_LEADS  # noqa: E402
 
-SEED = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
-"""A deal in which the person leads the first card."""
 DECIDED = next(s for s in range(99) if "AH" in Game.deal("mini", s).hand(0))
 """A deal in which the person holds the ace of hearts."""
 
 
 def history(person: Person) -> Game:
     """Return the game at a person's table, from the messages to the page."""
-    game = Game.deal("two_player", SEED)
+    game = Game.deal("two_player", PERSON_LEADS)
     told = person.page.evaluate("window.told")
     for seat, card in told:
         assert game.current_player == seat
@@ -59,7 +58,7 @@ window.WebSocket = class extends Line {
 def listening(visit, size: str) -> Person:
     person = visit(size)
     person.page.add_init_script(LISTEN)
-    person.sit_down("two_player", ["me", "pimc"], seed=SEED)
+    person.sit_down("two_player", ["me", "pimc"], seed=PERSON_LEADS)
     return person
 
 
@@ -96,7 +95,7 @@ def test_decided_deal_can_be_played_out(visit, size) -> None:
 
 
 def test_deck_colours_survive_a_reload(person) -> None:
-    person.sit_down("two_player", ["me", "easy"], seed=SEED)
+    person.sit_down("two_player", ["me", "easy"], seed=PERSON_LEADS)
     page = person.page
     face = page.locator(".hand .card[data-suit='D'] svg").first
     colour = "(node) => getComputedStyle(node).color"
@@ -143,7 +142,7 @@ def show(person: Person, screen: str) -> None:
         if screen == "settings":
             page.get_by_role("button", name="Settings").click()
     elif screen in ("table", "hint"):
-        person.sit_down("two_player", ["me", "easy"], seed=SEED)
+        person.sit_down("two_player", ["me", "easy"], seed=PERSON_LEADS)
         person.play()
         if screen == "hint":
             page.get_by_role("button", name="Hint").click()
@@ -180,7 +179,7 @@ def test_axe_finds_no_violation(person, size) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_result_links_the_costliest_card_to_the_board(person, size) -> None:
-    person.sit_down("two_player", ["me", "pro"], seed=SEED)
+    person.sit_down("two_player", ["me", "pro"], seed=PERSON_LEADS)
     while not person.is_over:
         person.play(person.legal[len(person.legal) // 2])
     page, game = person.page, person.result()

@@ -19,7 +19,7 @@ from hearts_train.web.folders import ServerFolder
 from hearts_train.web.players import Players, Workers
 from tests.players import code_named
 from tests.waiting import wait_until
-from tests.web import LIMIT
+from tests.web import LIMIT, PERSON_LEADS
 from tests.web_browser import browsing, serving
 from tests.web_browser import client as client
 
@@ -169,8 +169,7 @@ def test_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(TestClient(app, base_url="http://localhost"))
         first, second = (stack.enter_context(browsing(client)) for _ in range(2))
-        seed = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
-        slow = first.create("two_player", slow_agent, seed=seed)["table"]
+        slow = first.create("two_player", slow_agent, seed=PERSON_LEADS)["table"]
         first.act()
         assert begun.wait(LIMIT)
         second.create("two_player", "easy")
@@ -209,8 +208,7 @@ def test_undo_never_asks_a_player_in_two_threads(copies, tmp_path, monkeypatch):
     app = create_app(ServerFolder(tmp_path), Players([slow], patience=LIMIT))
     with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
         copies.clear()
-        seed = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
-        table = browser.create("two_player", slow, seed=seed)["table"]
+        table = browser.create("two_player", slow, seed=PERSON_LEADS)["table"]
         for _ in range(2):
             browser.act()
             assert begun.acquire(timeout=LIMIT)

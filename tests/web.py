@@ -18,6 +18,8 @@ from hearts_train.web.messages import parse, table_message
 from hearts_train.web.players import Players
 from hearts_train.web.table import Seat, Table
 
+PERSON_LEADS = next(s for s in range(99) if Game.deal("two_player", s).current_player == 0)
+"""A seed of `two_player` whose first card seat 0 leads."""
 LIMIT = 300.0
 """Seconds that only a hang takes, even on a busy machine."""
 
