@@ -170,7 +170,7 @@ def test_agent_changed_meanwhile_raises(tmp_path):
 
 
 def test_pickled_contest_keeps_all_settings():
-    contest = HandContest(["pro"], Rules.make("micro"), 5, awake=(2, 3))
+    contest = HandContest("pro", Rules.make("micro"), 5, awake=(2, 3))
     again = sent(contest)
     assert (again.awake, again.tasks(40)) == ((2, 3), contest.tasks(40))
     for task in contest.tasks(2):

@@ -10,19 +10,19 @@ import typer
 
 from hearts_train import console
 from hearts_train.cli.options import (
-    AGENT_HELP,
+    AgentName,
     AllowCode,
     Backend,
     Json,
     Plot,
     Resume,
+    RulesName,
     Save,
     Seed,
     Workers,
     app,
     check_apart,
     check_new,
-    names_in,
 )
 from hearts_train.console import Mistake
 
@@ -109,21 +109,13 @@ def solve_deck(
 
 
 @app.command(
-    epilog="Example: hearts exploit pro mini.safetensors --rules micro,mini; "
+    epilog="Example: hearts exploit mini.safetensors --rules mini; "
     "hearts exploit runs/demo-1 --attackers all --deals 1000 --workers 2"
 )
 def exploit(
     context: typer.Context,
-    agents: Annotated[list[str] | None, typer.Argument(metavar="AGENT", help=AGENT_HELP)] = None,
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            "--rules",
-            metavar="NAME,...",
-            help="One two-player game listed by 'hearts rules', or several with small decks. "
-            "Default: the rules that a checkpoint was trained for, else two_player.",
-        ),
-    ] = None,
+    agent: AgentName = None,
+    rules: RulesName = None,
     attackers: Annotated[
         str | None,
         typer.Option(
@@ -183,45 +175,32 @@ def exploit(
     the agent's policy in any view. An option that has no effect on the answer is refused.
     """
     from hearts_train.cli import reports, solving
-    from hearts_train.measure.exploit import BEST, TREE, Attack
+    from hearts_train.measure.exploit import TREE, Attack
 
     check_apart(save=save or resume, json=as_json)
-    attacked: list[Any] = [*(agents or [])]
+    attacked: Any = agent
     arguments: dict[str, Any]
     if resume is not None:
-        attacked, arguments = reports.resumed(context, resume, "exploit")
-        if arguments["attackers"] != [BEST]:
-            del attacked[1:]  # the attackers
-        games = [arguments.pop("rules")]
-    elif not agents:
+        (attacked, *_), arguments = reports.resumed(context, resume, "exploit")
+    elif agent is None:
         raise Mistake("agent: none given; name one; see 'hearts exploit --help'")
     else:
-        games = [None] if rules is None else names_in(rules, "--rules")
-        arguments = {"attackers": solving.attackers_in(attackers), "deals": deals, "seed": seed}
-        arguments |= {"tricks": tricks, "awake": solving.tricks_in(awake)}
+        arguments = {"rules": rules, "attackers": solving.attackers_in(attackers), "deals": deals}
+        arguments |= {"tricks": tricks, "awake": solving.tricks_in(awake), "seed": seed}
         arguments["max_memory"] = max_memory
     arguments |= reports.run_settings(save, resume, workers, backend)
     show = arguments.pop("show")
-    attacks = [Attack(attacked, game, **arguments) for game in games]
-    is_exact = all(attack.answer == TREE for attack in attacks)
-    if len(attacks) > 1 and not is_exact:
-        raise Mistake(
-            "rules: attackers take one game; name one, or only small decks without --attackers"
-        )
-    found: list[Any] = []
+    attack = Attack(attacked, **arguments)
     with reports.stoppable("exploit", save or resume):
-        for attack in attacks:
-            solving.explain(attack)
-            found += (results := attack.run(show))
-            solving.show_exploit(attack, results)
-    records = [result.to_json() for result in found]
-    if is_exact:
-        _print(records, as_json, seed)
+        solving.explain(attack)
+        result: Any = attack.run(show)
+    solving.show_exploit(attack, result)
+    if attack.answer == TREE:
+        _print([result.to_json()], as_json, seed)
         return
     if as_json:
-        console.print_json(records if len(attack.agents) > 1 else records[0], as_json)
-    is_cut = found[-1].interrupted or len(found) < len(attack.agents)
-    reports.finish("exploit", save, resume, interrupted=is_cut)
+        console.print_json(result.to_json(), as_json)
+    reports.finish("exploit", save, resume, interrupted=result.interrupted)
 
 
 def _print(records: Iterable[dict[str, Any]], as_json: str | None, seed: int | None = None) -> None:

@@ -227,36 +227,30 @@ def explain(attack: Attack) -> None:
         )
 
 
-def show_exploit(attack: Attack, results: Sequence[Any]) -> None:
-    """Print the results of an attack."""
+def show_exploit(attack: Attack, result: Any) -> None:
+    """Print the result of an attack."""
     if attack.answer == TREE:
-        console.print_table(*exploit_table(results))
+        _show_exact(result)
     elif attack.answer == HANDS:
-        _show_best(results)
+        _show_best(result)
     else:
-        _show_attack(results[0])
+        _show_attack(result)
 
 
-def exploit_table(results: Sequence[Exploitability]) -> ResultTable:
-    """Return the exact exploitabilities as a table with a row per agent."""
-    rows = [
-        [
-            result.agent + " (one draw)" * result.frozen,
-            _points(result.exploitability),
-            *(f"{value:+.4f}" for value in result.best_responses),
-            f"{result.seconds:.1f}",
-        ]
-        for result in results
+def _show_exact(result: Exploitability) -> None:
+    """Print an exact exploitability."""
+    value = result.exploitability
+    row = [
+        result.agent + " (one draw)" * result.frozen,
+        f"{value:.4f}" if value >= 0.001 else f"{max(value, 0.0):.2e}",
+        *(f"{value:+.4f}" for value in result.best_responses),
+        f"{result.seconds:.1f}",
     ]
     title = (
-        f"{results[0].rules}: exact exploitability in points per deal, the mean of what a best "
+        f"{result.rules}: exact exploitability in points per deal, the mean of what a best "
         "response wins as the first leader and as the other player"
     )
-    return ResultTable(title, ("agent", "exploitability", "leader", "other", "seconds"), rows)
-
-
-def _points(value: float) -> str:
-    return f"{value:.4f}" if value >= 0.001 else f"{max(value, 0.0):.2e}"
+    console.print_table(title, ("agent", "exploitability", "leader", "other", "seconds"), [row])
 
 
 def _show_attack(result: ExploitResult) -> None:
@@ -305,23 +299,20 @@ def _awake_words(result: ExploitResult) -> str:
     return "" if result.awake is None else f"; awake in tricks {format_tricks(result.awake)}"
 
 
-def _show_best(results: Sequence[ExploitResult]) -> None:
-    """Print the margin of a best response to each agent over sampled deals."""
-    first, rows = results[0], []
-    title = f"{first.rules}: margin of a best response in points per deal, 95 % interval over "
-    title += f"{first.gains[0].deals:,} sampled deals, each exact{_awake_words(first)}"
-    for result in results:
-        (gain,) = result.gains
-        assert gain.ci95 is not None
-        stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * result.interrupted
-        row = [result.agent + " (one draw)" * result.is_one_draw + stopped]
-        row.append(format_interval(gain.margin, gain.ci95, ".3f"))
-        if len(results) > 1:
-            row.append(format_margin(gain.over_first, gain.over_first_ci95))
-        rows.append([*row, f"{gain.seconds / gain.deals:.2g}"])
-    amount = "exploitability" if first.awake is None else "margin"
-    more = [f"more than from {first.agent}"] if len(results) > 1 else []
-    console.print_table(title, ("agent", amount, *more, "seconds per deal"), rows)
+def _show_best(result: ExploitResult) -> None:
+    """Print the margin of a best response over sampled deals."""
+    (gain,) = result.gains
+    assert gain.ci95 is not None
+    stopped = " (stopped early)" * result.interrupted
+    title = f"{result.rules}: margin of a best response in points per deal, 95 % interval over "
+    title += f"{gain.deals:,} sampled deals{stopped}, each exact{_awake_words(result)}"
+    row = [
+        result.agent + " (one draw)" * result.is_one_draw,
+        format_interval(gain.margin, gain.ci95, ".3f"),
+        f"{gain.seconds / gain.deals:.2g}",
+    ]
+    amount = "exploitability" if result.awake is None else "margin"
+    console.print_table(title, ("agent", amount, "seconds per deal"), [row])
 
 
 # ---- pictures ------------------------------------------------------------------------------------

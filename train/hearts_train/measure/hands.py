@@ -80,25 +80,24 @@ class HandBlock:
 
 
 class HandContest(Contest):
-    """A contest of agents against the best response to each, on the same deals."""
+    """A contest of an agent against the best response to it."""
 
     def __init__(
         self,
-        agents: Sequence[AgentLike],
+        agent: AgentLike,
         rules: Rules,
         seed: int,
         *,
         awake: Sequence[int] | None = None,
         **settings: Any,
     ) -> None:
-        """Make the agents as ``Contest`` does, and use the same deals.
+        """Make the agent as ``Contest`` does.
 
         In tricks outside `awake`, counted from 1, the best response plays like the agent. If None,
         it is awake in all tricks.
         """
-        pairings = [(place, place) for place in range(len(agents))]
         super().__init__(
-            agents, rules, seed, pairings=lambda _: pairings, largest_block=1, **settings
+            [agent], rules, seed, pairings=lambda _: [(0, 0)], largest_block=1, **settings
         )
         self.awake = awake
 
@@ -108,7 +107,7 @@ class HandContest(Contest):
     def play(self, task: Task) -> HandBlock:
         """Compute the margins with both hands of a deal. The block is the same in any process."""
         began = time.process_time()
-        rules, participant = self.rules, self.participants[task.pairing[0]]
+        rules, (participant,) = self.rules, self.participants
         game = Game.deal(rules, derived_seed(self.seed, task.first))
         rng = np.random.default_rng(secret_seed(self.seed, "asleep", task.first))
         asleep, won, own = _tricks_asleep(self.awake), [], []
