@@ -10,7 +10,6 @@ import pytest
 import torch
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
-from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
@@ -18,7 +17,7 @@ from hearts_agents import make_agent
 from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import BatchGame, HeartsError
-from hearts_train import ExploitabilityCallback, exploitability, export_policy
+from hearts_train import exploitability, export_policy
 from tests.refusals import raises_hearts_error
 
 
@@ -92,48 +91,10 @@ def test_unsupported_model_is_refused_with_a_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [MaskablePPO, DQN])
-def test_callback_logs_exploitability(algorithm):
-    is_drawn = algorithm is MaskablePPO
-    steps = {"n_steps": 4} if is_drawn else {"learning_starts": 10_000}
+def test_exploitability_of_a_model_may_be_greedy(algorithm):
+    steps = {"n_steps": 4} if algorithm is MaskablePPO else {"buffer_size": 10}
     model = algorithm("MlpPolicy", envs(), batch_size=16, seed=0, device="cpu", **steps)
-    before = exploitability(model, "micro", greedy=True), exploitability(model, "micro")
-    assert (before[0] == before[1]) is not is_drawn
-    out = Kept()
-    model.set_logger(Logger(None, [out]))
-    callback = ExploitabilityCallback("micro", every=20)
-    model.learn(48, callback=callback)
-    assert [row["timesteps"] for row in callback.curve] == [0, 20, 40]
-    assert callback.curve[0]["preferred"] == before[0]
-    assert callback.curve[0].get("drawn") == (before[1] if is_drawn else None)
-    if is_drawn:
-        assert callback.curve[2]["drawn"] != before[1]
-    names = ("exploitability/preferred", "exploitability/drawn", "exploitability/seconds")
-    logged = [row for row in out.rows if names[0] in row]
-    for row, told in zip(logged, callback.curve, strict=True):
-        assert [row.get(name) for name in names] == [
-            told.get(name.rpartition("/")[2]) for name in names
-        ]
-        assert row["time/total_timesteps"] == told["timesteps"]
-
-
-def test_callback_refuses_large_decks_before_learning():
-    with raises_hearts_error(HeartsError, "every", value=0):
-        ExploitabilityCallback("micro", every=0)
-    for rules, argument in (("two_player", "max_memory"), ("mini", "encoder")):
-        model = model_of(MaskablePPO, envs("two_player" if rules == "two_player" else "micro"))
-        with raises_hearts_error(HeartsError, argument):
-            model.learn(16, callback=ExploitabilityCallback(rules))
-        assert model.num_timesteps == 0
-
-
-class Kept(KVWriter):
-    """Keeps all logged values."""
-
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-
-    def write(self, key_values: Any, key_excluded: Any, step: int = 0) -> None:
-        self.rows.append(dict(key_values))
-
-    def close(self) -> None:
-        """Nothing is open."""
+    preferred = exploitability(model, "micro", greedy=True)
+    assert (preferred == exploitability(model, "micro")) is (algorithm is DQN)
+    with raises_hearts_error(HeartsError, "encoder"):
+        exploitability(model, "mini")

@@ -3,7 +3,7 @@
 The public functions are exported here, and imported on first use::
 
     from hearts_train import evaluate, compare, tournament, benchmark, exploit, exploitability
-    from hearts_train import train, load_config, export_policy, ExploitabilityCallback
+    from hearts_train import train, load_config, export_policy
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hearts_train.learn.config_files import load_config
-    from hearts_train.learn.export import ExploitabilityCallback, export_policy
+    from hearts_train.learn.export import export_policy
     from hearts_train.learn.training import train
     from hearts_train.measure.benchmark import benchmark
     from hearts_train.measure.comparison import compare
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _HOMES = {
-    "ExploitabilityCallback": "hearts_train.learn.export",
     "benchmark": "hearts_train.measure.benchmark",
     "compare": "hearts_train.measure.comparison",
     "evaluate": "hearts_train.measure.evaluation",
@@ -54,7 +53,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "ExploitabilityCallback",
     "benchmark",
     "compare",
     "evaluate",

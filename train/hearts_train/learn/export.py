@@ -1,4 +1,4 @@
-"""For stable-baselines3: export models as players' files, and log their exploitability."""
+"""Export policies of stable-baselines3 as players' files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
@@ -20,12 +19,8 @@ from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import make_encoder
-from hearts_env.solve.tree import DEFAULT_MEMORY
-from hearts_env.support import clock
-from hearts_env.support.arguments import check_number
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.actor_critic import ACTIVATIONS, policy_tensors
-from hearts_train.measure.exploitability import exploitability
 
 
 def export_policy(
@@ -120,72 +115,3 @@ def policy_layers(policy: ActorCriticPolicy | MaskableActorCriticPolicy) -> list
     """Return the layers that choose actions, in order."""
     parts = (policy.features_extractor, policy.mlp_extractor.policy_net, policy.action_net)
     return [m for part in parts for m in part.modules() if isinstance(m, nn.Linear)]
-
-
-class ExploitabilityCallback(BaseCallback):
-    """Logs the exact exploitability of a model during learning, in points per deal.
-
-    Small decks only. The logger receives ``exploitability/preferred`` (of its preferred actions),
-    ``exploitability/drawn`` (of actions drawn from its probabilities, if it has any) and
-    ``exploitability/seconds`` (the time of the computation).
-
-    Attributes:
-        curve: All logged values, with their ``timesteps``.
-    """
-
-    def __init__(
-        self,
-        rules: Rules | str = "mini",
-        *,
-        every: int = 100_000,
-        encoder: str = "flat",
-        max_memory: float = DEFAULT_MEMORY,
-        verbose: int = 0,
-    ) -> None:
-        """Make a callback for ``model.learn``.
-
-        Args:
-            rules: the rules that the model learns, with two players and few cards.
-            every: timesteps between values. The first value is that of the untrained model.
-            encoder: the encoder of the model's observations.
-            max_memory: the most gigabytes for the game tree.
-            verbose: as in stable-baselines3.
-
-        Raises:
-            HeartsError: if an argument cannot be used. When learning starts, if the deck is too
-                large or the model does not fit.
-        """
-        super().__init__(verbose)
-        self.rules = Rules.make(rules)
-        self.every = check_number("every", every, 1, 2**53)
-        self.encoder, self.max_memory = encoder, max_memory
-        self.curve: list[dict[str, float]] = []
-        self._next = 0
-
-    def _on_training_start(self) -> None:
-        self._next = self.num_timesteps
-        self._on_step()
-
-    def _on_step(self) -> bool:
-        if self.num_timesteps >= self._next:
-            self._next = self.num_timesteps + self.every
-            self._measure()
-        return True
-
-    def _measure(self) -> None:
-        begin, found = clock.now(), {}
-        is_drawn = hasattr(self.model.policy, "get_distribution")
-        for word in ("preferred", "drawn") if is_drawn else ("preferred",):
-            found[word] = exploitability(
-                self.model,
-                self.rules,
-                max_memory=self.max_memory,
-                encoder=self.encoder,
-                greedy=word == "preferred",
-            )
-        found["seconds"] = clock.now() - begin
-        self.curve.append({"timesteps": self.num_timesteps, **found})
-        for word, value in found.items():
-            self.logger.record(f"exploitability/{word}", value)
-        self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
-        self.logger.dump(self.num_timesteps)
