@@ -14,7 +14,7 @@ from hearts_env import CheckpointError
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.config_files import make_config
-from hearts_train.learn.loop import distances, make_learner
+from hearts_train.learn.loop import exploitabilities, make_learner
 from hearts_train.learn.ppo import FIGURES
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
@@ -212,7 +212,7 @@ def test_zero_sum_games_have_one_chain(rules, reward, chains):
 def test_algorithm_approaches_equilibrium_and_resumes_exactly(algorithm, changes, bound):
     settings = {"ppo": RECIPE["ppo"] | changes}
     made, tree = learner(algorithm, **settings), Tree("micro")
-    before = distances(made, tree)["drawn"]
+    before = exploitabilities(made, tree)["drawn"]
     assert before > 1.0
     for _ in range(30):
         made.update()
@@ -221,4 +221,4 @@ def test_algorithm_approaches_equilibrium_and_resumes_exactly(algorithm, changes
         made.update()
         resumed.update()
     assert_same(made, resumed)
-    assert distances(made, tree)["drawn"] < bound
+    assert exploitabilities(made, tree)["drawn"] < bound

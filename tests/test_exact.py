@@ -216,10 +216,7 @@ def test_large_or_trivial_games_raise(monkeypatch):
 
 @pytest.mark.slow
 def test_small_deck_runs_log_exploitability(tmp_path):
-    """The last logged figures describe the player's file, and the best player is least exploitable.
-
-    Without margins, no opponent is needed.
-    """
+    """The last logged figures describe the player's file. No opponent is needed."""
     settings = {"times": 4, "opponents": [], "exploitability": True}
     given = recipe(evaluation=settings, budget={"decisions": 4000 * 8})
     result = train(given, tmp_path / "run", progress=False)
@@ -231,5 +228,3 @@ def test_small_deck_runs_log_exploitability(tmp_path):
         found = exploitability_of(player, "micro").exploitability
         assert rows[-1][name] == pytest.approx(found, abs=1e-6)
         assert f"{found:.3f} (" in result.card.read_text()
-    best = min(rows, key=lambda row: (row["drawn"], -row["decisions"]))
-    assert runs.best_decisions(result.run_dir) == best["decisions"]

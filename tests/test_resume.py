@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from hearts_env import CheckpointError
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted
 from hearts_train.cli.training import train_and_evaluate
-from hearts_train.learn import log, loop, runs, training
+from hearts_train.learn import runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import Trainer
@@ -150,47 +149,20 @@ def test_larger_budget_continues_a_finished_run(whole, tmp_path, quick):
     assert train(config, resume=folder, progress=False).updates == 16
 
 
-def kept(folder: Path) -> list[int]:
-    """The players of evaluations that are kept, and last the best one, by decisions."""
-    paths = (folder / runs.CHECKPOINTS_NAME).glob("[0-9]*")
-    return [*sorted(int(path.stem) for path in paths), runs.best_decisions(folder)]
-
-
 @pytest.mark.slow
-def test_players_later_than_the_state_are_removed(whole, tmp_path, monkeypatch, quick):
+def test_players_later_than_the_state_are_removed(tmp_path, monkeypatch, quick):
     folder = tmp_path / "run"
+
+    def kept() -> list[int]:
+        return sorted(int(path.stem) for path in (folder / runs.CHECKPOINTS_NAME).iterdir())
+
     with monkeypatch.context() as patched:
         on_update(patched, die, 8)
         with pytest.raises(Died):
             train(recipe(), folder, progress=False)  # saved at the start alone
-    assert kept(folder)[:-1] == [144, 288, 432]
+    assert kept() == [0, 144, 288, 432]
     assert train(recipe("evaluation.times=1"), resume=folder, progress=False).is_finished
-    assert kept(folder)[:-1] == [0, 720]
-    assert kept(folder)[-1] in (0, 720)
-    # Where the best is lost, the best of the others takes its place.
-    folder = shutil.copytree(whole, tmp_path / "copy")
-    players = folder / runs.CHECKPOINTS_NAME
-    shutil.copy(players / f"{720:012d}.safetensors", players / runs.BEST_NAME)
-    runs.drop_lost_checkpoints(folder, 720, {})
-    assert kept(folder) == [432, 576, 720, 720]
-    runs.drop_lost_checkpoints(folder, 600, {0: 3.0, 432: 2.0, 576: 1.0, 720: 4.0})
-    assert kept(folder) == [432, 576, 432]
-    runs.drop_lost_checkpoints(folder, 100, {0: 3.0})
-    assert kept(folder) == [-1]
-
-
-def test_best_player_ignores_lost_checkpoints(whole, tmp_path, quick):
-    folder = shutil.copytree(whole, tmp_path / "run")
-    players = folder / runs.CHECKPOINTS_NAME
-    shutil.copy(players / f"{432:012d}.safetensors", players / runs.BEST_NAME)
-    trainer = Trainer(recipe(), runs.load_state(folder / runs.STATE_NAME))
-    metrics = log.Metrics(folder, trainer.counters)
-    margins = {0: 9.0, 432: 1.0, 720: 2.0}  # the player of decision 0 is not there any more
-    for row in metrics.of_kind("evaluation"):
-        row["margin"] = margins.get(row["decisions"], 0.0)
-    trainer._keep(folder, metrics)
-    metrics.close()
-    assert kept(folder)[-1] == 720
+    assert kept() == [0, 720]
 
 
 def test_final_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
@@ -213,7 +185,7 @@ def test_second_trainer_in_a_folder_is_refused(whole, tmp_path):
     with held(folder / runs.LOCK_NAME, "test"):
         with raises_hearts_error(CheckpointError, "run", os.getpid()):
             train(recipe("budget.decisions=5000"), resume=folder, progress=False)
-        with raises_hearts_error(ConfigError, "run", "--resume"):
+        with raises_hearts_error(CheckpointError, "run", os.getpid()):
             train(recipe(), folder, progress=False)
         (tmp_path / "new").mkdir()
         with held(tmp_path / "new" / runs.LOCK_NAME, "test"), pytest.raises(CheckpointError):
@@ -227,19 +199,16 @@ def test_second_trainer_in_a_folder_is_refused(whole, tmp_path):
 
 
 # ---- starts that were killed ---------------------------------------------------------------------
-@pytest.mark.parametrize("way", ["resume", "anew"])
-def test_start_killed_before_first_save_restarts(whole, tmp_path, monkeypatch, quick, way):
+def test_start_killed_before_first_save_restarts(whole, tmp_path, monkeypatch, quick):
     folder = tmp_path / "run"
     with monkeypatch.context() as patched:
         patched.setattr(runs, "save_state", die)
         with pytest.raises(Died):
             train(recipe(), folder, progress=False)
     assert not (folder / runs.STATE_NAME).exists()
-    if way == "resume":
-        result = train(resume=folder, progress=False)
-    else:
-        result = train(recipe(), folder, progress=False)
-    assert result.is_finished
+    with raises_hearts_error(ConfigError, "run", "--resume"):
+        train(recipe(), folder, progress=False)
+    assert train(resume=folder, progress=False).is_finished
     assert_same_history(folder, whole)
 
 
@@ -364,29 +333,12 @@ def test_diverging_run_keeps_its_last_good_player(tmp_path, monkeypatch, quick):
     assert train(resume=folder, progress=False).is_finished
 
 
-def test_best_player_maximises_margin_over_first_opponent(tmp_path, monkeypatch, quick):
-    margins = {"standard": iter([0.0, 5.0, 1.0, 2.0, 5.0, 4.0]), "easy": iter(range(6))}
-    evaluate = loop.evaluate
-
-    def scripted(agent: Any, opponent: str, *args: Any) -> Any:
-        return replace(evaluate(agent, opponent, *args), margin=float(next(margins[opponent])))
-
-    monkeypatch.setattr(loop, "evaluate", scripted)
-    train(recipe(), tmp_path / "run", progress=False)
-    _, best = read_checkpoint(tmp_path / "run" / runs.CHECKPOINTS_NAME / runs.BEST_NAME)
-    assert best.training["decisions"] == 576  # the later of two that are as good
-
-
-def test_last_three_players_and_the_best_are_kept(whole):
+def test_player_of_each_evaluation_is_kept(whole):
     rows = [r for r in runs.read_metrics(whole) if r.get("opponent") == "standard"]
     assert [row["decisions"] for row in rows] == [0, 144, 288, 432, 576, 720]
-    names = sorted(path.name for path in (whole / runs.CHECKPOINTS_NAME).iterdir())
-    assert names == [f"{d:012d}.safetensors" for d in (432, 576, 720)] + [runs.BEST_NAME]
-    _, best = read_checkpoint(whole / runs.CHECKPOINTS_NAME / runs.BEST_NAME)
-    most = max(row["margin"] for row in rows)
-    assert best.training["decisions"] in [r["decisions"] for r in rows if r["margin"] == most]
-    last, current = (
-        read_checkpoint(path)[0]
-        for path in (whole / runs.CHECKPOINTS_NAME / names[2], whole / runs.CHECKPOINT_NAME)
-    )
-    assert all(np.array_equal(last[name], current[name]) for name in current)
+    files = [runs.checkpoint_path(whole, row["decisions"]) for row in rows]
+    assert sorted((whole / runs.CHECKPOINTS_NAME).iterdir()) == files
+    found = [read_checkpoint(path) for path in files]
+    assert [meta.training["decisions"] for _, meta in found] == [r["decisions"] for r in rows]
+    current, _ = read_checkpoint(whole)
+    assert all(np.array_equal(found[-1][0][name], current[name]) for name in current)

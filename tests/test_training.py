@@ -10,7 +10,7 @@ import pytest
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import HeartsError
-from hearts_train.learn import loop, runs
+from hearts_train.learn import log, loop, runs
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import Trainer
 from hearts_train.learn.training import train
@@ -42,7 +42,7 @@ def test_run_folder_has_all_files(tmp_path, capsys):
         runs.CARD_NAME,
         runs.METRICS_NAME,
         runs.CURVE_NAME,
-        runs.TENSORBOARD_NAME,
+        log.TENSORBOARD_NAME,
         runs.CHECKPOINTS_NAME,
     }
     assert load_config(run.run_dir / runs.CONFIG_NAME) == config.decided()
@@ -53,7 +53,7 @@ def test_run_folder_has_all_files(tmp_path, capsys):
     assert run.decisions_per_second * run.learning_seconds == pytest.approx(run.decisions)
     assert run.learning_seconds <= run.seconds
     assert [row["round"] for row in rows(run.run_dir, "evaluation")] == [0, 1, 2]
-    assert any("tfevents" in path.name for path in (run.run_dir / runs.TENSORBOARD_NAME).iterdir())
+    assert any("tfevents" in path.name for path in (run.run_dir / log.TENSORBOARD_NAME).iterdir())
 
 
 def test_first_evaluation_does_not_count_against_minutes(tmp_path, clock, quick, monkeypatch):
@@ -109,7 +109,7 @@ def test_opponent_seeds_do_not_reveal_the_deals(monkeypatch):
     [
         ("env.rules=micro hand_sizes=3", "rules hand_sizes"),
         ("env.observation=flatt", "observation flatt"),
-        ("schedule.0.opponents.standart=1", "agent standart"),
+        ("schedule=[{opponents: {standart: 1}}]", "agent standart"),
         ("evaluation.opponents=[prro]", "agent prro"),
         ("evaluation.opponents=[easy,champion]", "evaluation.opponents"),
         ("env.seat=7", "seat"),
@@ -123,7 +123,7 @@ def test_train_mistakes_leave_no_files(tmp_path, override, error):
 
 @pytest.mark.slow
 def test_evaluations_do_not_change_training(tmp_path):
-    short = ["budget.decisions=1500", "schedule.0.opponents.self=1"]
+    short = ["budget.decisions=1500", "schedule=[{opponents: {easy: 1, self: 1}}]"]
     one = train(smoke(*short, "evaluation.times=0"), tmp_path / "a", progress=False)
     two = train(smoke(*short, "evaluation.times=5"), tmp_path / "b", progress=False)
     weights = [read_checkpoint(Path(result.checkpoint))[0] for result in (one, two)]

@@ -139,12 +139,8 @@ def runs(folders: Runs = None, as_json: Json = None) -> None:
 
 
 def _json(run: Run) -> dict[str, Any]:
-    return (
-        {"run": str(run.path)}
-        | run.summary()
-        | {
-            "evaluations": list(run.latest.values()),
-            "exploitability": [run.latest_exploitability] if run.latest_exploitability else [],
-            "settings": dict(run.settings),
-        }
-    )
+    return run.summary() | {
+        "evaluations": list(run.latest.values()),
+        "exploitability": [run.latest_exploitability] if run.latest_exploitability else [],
+        "settings": run.config.model_dump(mode="json"),
+    }

@@ -134,7 +134,8 @@ def seeds_in(text: str) -> list[int]:
 
 def _say_paths(paths: Mapping[str, Path]) -> None:
     for name, path in paths.items():
-        console.say(f"{name + ':':16}{path}")
+        if path.exists() or "*" in path.name:  # without evaluations there is no curve
+            console.say(f"{name + ':':16}{path}")
 
 
 def any_runs_code(agents: Sequence[str]) -> bool:

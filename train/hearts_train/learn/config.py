@@ -1,15 +1,13 @@
 """The settings of a training run, with their defaults and checks.
 
-A config lists only the settings that differ from these defaults. ``config_files`` reads it. The
-table `ALGORITHMS` names the learners, which are imported when a run needs one.
+A config lists only the settings that differ from these defaults. ``config_files`` reads it.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
 import shutil
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -36,29 +34,16 @@ class ConfigError(HeartsError):
 
 
 class Loader(yaml.SafeLoader):
-    """Reads plain values as YAML 1.2 defines them: 1e6 is a number, a date is text.
-
-    Whole numbers of more than 18 digits become floats.
-    """
-
-    yaml_implicit_resolvers = {}  # noqa: RUF012  a class attribute of PyYAML's
+    """Reads YAML. Unlike PyYAML, it reads 1e6 as a number."""
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes YAML for `Loader`: text that looks like a number is quoted."""
-
-    yaml_implicit_resolvers = Loader.yaml_implicit_resolvers
+    """Writes YAML for `Loader`: text like 1e6 is quoted."""
 
 
-for _kind, _pattern, _first in (
-    ("null", "|~|null|Null|NULL", ["", *"~nN"]),
-    ("bool", "true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", "[-+]?(?:0|[1-9][0-9]{0,17})", list("-+0123456789")),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.?[0-9]*)(?:[eE][-+]?[0-9]+)?", list("-+.0123456789")),
-    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", list("-+.")),
-):
-    _regexp = re.compile(f"(?:{_pattern})$")
-    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", _regexp, _first)
+for _yaml in (Loader, Dumper):
+    _exponent = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.?[0-9]*)[eE][-+]?[0-9]+$")
+    _yaml.add_implicit_resolver("tag:yaml.org,2002:float", _exponent, list("-+.0123456789"))
 
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -302,20 +287,6 @@ class CheckpointConfig(_Section):
 # ---- algorithms ----------------------------------------------------------------------------------
 
 
-class Algorithm(NamedTuple):
-    """A learner, described without importing its code."""
-
-    learner: str
-    """Module and class of its ``Learner``."""
-    without: tuple[str, ...] = ()
-    """The settings that it does not support, some as ``name=value``."""
-
-    def load(self) -> Any:
-        """Import its class and return it."""
-        module, _, name = self.learner.partition(":")
-        return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
-
-
 Name = Literal["ppo", "vrpo", "maskable_ppo", "exact"]
 """The algorithms: all seats learn by PPO; PPO with a critic that sees all hands; one seat learns,
 by sb3-contrib; exact values, on small decks."""
@@ -328,15 +299,13 @@ _OF_PPO = (
     "network.module",
 )
 
-ALGORITHMS: dict[Name, Algorithm] = {
-    "ppo": Algorithm("ppo:Learner"),
-    "vrpo": Algorithm("vrpo:VRPOLearner", without=("pretraining.positions", "network.module")),
-    "maskable_ppo": Algorithm(
-        "maskable:MaskableLearner",
-        without=(*_OF_PPO, "ema_decay", "compile=True", "device=cuda", "precision=bfloat16"),
-    ),
-    "exact": Algorithm("exact:ExactLearner", without=(*_OF_PPO, "compile=True", "device=cuda")),
+_NOT_SUPPORTED: dict[Name, tuple[str, ...]] = {
+    "ppo": (),
+    "vrpo": ("pretraining.positions", "network.module"),
+    "maskable_ppo": (*_OF_PPO, "ema_decay", "compile=True", "device=cuda", "precision=bfloat16"),
+    "exact": (*_OF_PPO, "compile=True", "device=cuda"),
 }
+"""The settings that an algorithm does not support, some as ``name=value``."""
 
 
 class TrainConfig(_Section):
@@ -421,7 +390,7 @@ class TrainConfig(_Section):
             f"precision={self.precision}": True,
             f"compile={self.compile}": True,
         }
-        for setting in ALGORITHMS[name].without:
+        for setting in _NOT_SUPPORTED[name]:
             if given.get(setting):
                 key, _, value = setting.partition("=")
                 what = f"{value!r} is not" if value else "not"
@@ -447,7 +416,7 @@ class TrainConfig(_Section):
         """Return the config with True or False for ``compile: auto``."""
         if self.compile != "auto":
             return self
-        is_possible = "compile=True" not in ALGORITHMS[self.algorithm].without
+        is_possible = "compile=True" not in _NOT_SUPPORTED[self.algorithm]
         pays = self.threads == 1 and self.budget.is_long
         worth = is_possible and pays and any(map(shutil.which, COMPILERS))
         return self.model_copy(update={"compile": worth})

@@ -22,9 +22,6 @@ from hearts_env.support.files import read_limited
 from hearts_train.learn.config import ConfigError, Loader, TrainConfig
 
 _MAX_CONFIG = 100_000  # bytes; all settings written out take some 2,000
-_MAX_KEY = 200  # characters
-_MAX_MESSAGES = 10
-"""The most mistakes in one message."""
 
 
 def shipped_configs() -> dict[str, Traversable]:
@@ -43,7 +40,7 @@ def load_config(
 
     Args:
         name_or_path: the config. If None, the defaults alone.
-        overrides: settings with values as in YAML. Lists take an index: ``schedule.0.until=0.5``.
+        overrides: settings with values as in YAML. A list is set as a whole.
 
     Raises:
         ConfigError: if there is no such config, a key is unknown, or a value cannot be used.
@@ -51,7 +48,7 @@ def load_config(
     tree: dict[str, Any] = {}
     source = "defaults"
     if name_or_path is not None:
-        tree, source = read_tree(name_or_path)
+        tree, source = _read_tree(name_or_path)
         stem = Path(source).stem
         if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
             tree["name"] = stem
@@ -65,13 +62,10 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:
-        clauses = list(_explain(error))
-        more = [f"and more, {len(clauses)} in all"] * (len(clauses) > _MAX_MESSAGES)
-        problems = "; ".join(clauses[:_MAX_MESSAGES] + more)
-        raise ConfigError(f"{source}: {problems}") from None
+        raise ConfigError(f"{source}: {'; '.join(_explain(error))}") from None
 
 
-def read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
+def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
     """Return the nested settings of a config as written, and its name for messages.
 
     Raises:
@@ -118,35 +112,18 @@ def _parse(text: str, source: str) -> Any:
 def _override(tree: dict[str, Any], override: str) -> None:
     """Set ``key.sub=value`` in nested settings."""
     key, equals, text = override.partition("=")
-    key = key.strip()
-    if not (key and equals) or len(key) > _MAX_KEY or not key.isprintable():
+    *parents, last = key.strip().split(".")
+    if not (last and equals):
         raise ConfigError(
             f"--set: {quoted(override)} is not a setting with a value; write key.sub=value",
             value=override,
         )
-    value = _parse(text, f"--set {key}")
-    *parents, last = key.split(".")
-    place: Any = tree
-    default: Any = TrainConfig().model_dump()
+    value = _parse(text, f"--set {_shortened(key)}")
     for part in parents:
-        default = default.get(part) if isinstance(default, dict) else None
-        if isinstance(place, dict) and place.get(part) is None:
-            place[part] = default if isinstance(default, list) else {}
-        place = place[_index(place, part, override)]
-    place[_index(place, last, override)] = value
-
-
-def _index(place: Any, part: str, override: str) -> str | int:
-    """Return a part of an override's key as an index of `place`. Raise ConfigError if invalid."""
-    if isinstance(place, dict):
-        return part
-    if isinstance(place, list) and part in map(str, range(len(place))):
-        return int(part)
-    fix = f"0 to {len(place) - 1}" if isinstance(place, list) else "the whole value"
-    raise ConfigError(
-        f"--set: {quoted(override)}: {quoted(part)} does not exist in {quoted(place)}; give {fix}",
-        value=override,
-    )
+        if not isinstance(tree.get(part), dict):
+            tree[part] = {}
+        tree = tree[part]
+    tree[last] = value
 
 
 def _explain(error: ValidationError) -> Iterator[str]:

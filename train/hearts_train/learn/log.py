@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 from hearts_env.support.errors import CheckpointError
 from hearts_env.support.files import json_object, write_whole
@@ -22,29 +23,35 @@ _FLUSH_SECONDS = 10
 """Seconds between writes to TensorBoard's file."""
 
 
+_Count = Annotated[int, Field(ge=0, lt=2**53)]
+_Seconds = Annotated[float, Field(ge=0)]
+
+
 @dataclass
 class Counters:
-    """The counters of a run."""
+    """The counters of a run. pydantic checks them when a saved state is read."""
 
-    decisions: int = 0
-    updates: int = 0
-    gradient_epochs: int = 0
-    pretraining_steps: int = 0
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    decisions: _Count = 0
+    updates: _Count = 0
+    gradient_epochs: _Count = 0
+    pretraining_steps: _Count = 0
     """Minibatches of pretraining so far."""
-    snapshots: int = 0
-    evaluations: int = 0
+    snapshots: _Count = 0
+    evaluations: _Count = 0
     """Finished rounds of evaluation."""
-    evaluated_decisions: int = 0
+    evaluated_decisions: _Count = 0
     """`decisions` at the last evaluation."""
-    evaluated_seconds: float = 0.0
+    evaluated_seconds: _Seconds = 0.0
     """`seconds` at the last evaluation, without pretraining."""
-    seconds: float = 0.0
+    seconds: _Seconds = 0.0
     """Seconds of training, without compilation and the evaluation of the untrained player."""
-    pretraining_seconds: float = 0.0
+    pretraining_seconds: _Seconds = 0.0
     """Seconds of pretraining, which no budget counts."""
-    learning_seconds: float = 0.0
+    learning_seconds: _Seconds = 0.0
     """Seconds of rollouts and updates alone."""
-    starts: int = 0
+    starts: _Count = 0
     """Number of times that training was started or resumed."""
 
 
@@ -74,28 +81,24 @@ class History:
 class Metrics(History):
     """The log of a run, one JSON object per line, with a copy for TensorBoard if installed.
 
-    A line that cannot be written, as on a full disk, is written before the next one.
+    A line that cannot be written, as on a full disk, is written before the next one. TensorBoard's
+    file then stays incomplete.
     """
 
-    def __init__(
-        self, run_dir: Path, counters: Counters, warn: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, run_dir: Path, counters: Counters) -> None:
         """Open the log of a run with these counters, and drop later lines.
-
-        `warn` is called once, with one line, if TensorBoard's file cannot be written.
 
         Raises:
             CheckpointError: if the log is not an ordinary file.
             OSError: if it cannot be written.
         """
         self.path = run_dir / METRICS_NAME
-        decisions = counters.decisions
         super().__init__(
             [
                 row
                 for row in read_metrics(run_dir)
-                if row["decisions"] <= decisions
-                and row.get("updates", 0) <= counters.updates
+                if row["decisions"] <= counters.decisions
+                and row["updates"] <= counters.updates
                 and row.get("round", -1) < counters.evaluations
             ]
         )
@@ -104,13 +107,9 @@ class Metrics(History):
             write_whole(self.path, text.encode())
         self._unwritten = b""
         self._file = self.path.open("ab", buffering=0)
-        self._warn = warn
         self._board: SummaryWriter | None = None
-        self._hook, threading.excepthook = threading.excepthook, self._report
-        try:
-            self._board = _tensorboard(run_dir / TENSORBOARD_NAME, decisions)
-        except OSError as error:
-            self._give_up(error)
+        with contextlib.suppress(OSError):
+            self._board = _tensorboard(run_dir / TENSORBOARD_NAME, counters.decisions)
 
     def write(self, kind: str, decisions: int, values: Mapping[str, Any]) -> None:
         """Add a line, and its numbers to TensorBoard, under `kind`."""
@@ -121,31 +120,10 @@ class Metrics(History):
             self.flush()
         if self._board is not None:
             prefix = f"{kind}/{values['opponent']}" if "opponent" in values else kind
-            try:
+            with contextlib.suppress(OSError):
                 for name, value in values.items():
                     if isinstance(value, int | float) and not isinstance(value, bool):
                         self._board.add_scalar(f"{prefix}/{name}", value, decisions)
-            except OSError as error:
-                self._give_up(error)
-
-    def _give_up(self, error: OSError) -> None:
-        """Warn, and continue without TensorBoard's file."""
-        if self._board is not None:
-            with contextlib.suppress(OSError):
-                file: Any = self._board.file_writer  # torch annotates it as None
-                file.close()  # also ends its thread
-        self._board = None
-        folder = self.path.parent / TENSORBOARD_NAME
-        self._warn(f"{folder} cannot be written: {error.strerror or error}; it stays incomplete")
-
-    def _report(self, failure: threading.ExceptHookArgs) -> None:
-        """Report an exception that ended a thread, except an OSError of TensorBoard's thread.
-
-        TensorBoard's writer raises that one again in this thread.
-        """
-        is_board = type(failure.thread).__module__.startswith("tensorboard.")
-        if not (is_board and issubclass(failure.exc_type, OSError)):
-            self._hook(failure)
 
     def flush(self) -> None:
         """Write the pending lines. After an OSError, call this again."""
@@ -162,12 +140,9 @@ class Metrics(History):
             self.flush()
         with contextlib.suppress(OSError):
             self._file.close()
-        if self._board is not None:
-            try:
+        with contextlib.suppress(OSError):
+            if self._board is not None:
                 self._board.close()
-            except OSError as error:
-                self._give_up(error)
-        threading.excepthook = self._hook
 
 
 def _tensorboard(folder: Path, decisions: int) -> SummaryWriter | None:
@@ -190,12 +165,10 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
         CheckpointError: if the log cannot be read.
     """
     path = run_dir / METRICS_NAME
-    if not path.exists():
-        return []
     try:
-        if not path.is_file():
-            raise IsADirectoryError(None, "it is not an ordinary file")
         lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
     except OSError as error:
         raise CheckpointError(
             f"resume: {str(path)!r} cannot be read ({error.strerror}); move it away"
@@ -204,30 +177,20 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
     return [row for row in rows if row is not None and _is_row(row)]
 
 
-_NUMBERS = {
-    "update": ("decisions_per_second", "seconds"),
-    "evaluation": ("margin", "won", "seconds"),
-    "exploitability": ("drawn", "preferred", "seconds"),
+_COMMON = {"decisions": int, "updates": int, "seconds": int | float}
+_ROUND = _COMMON | {"round": int}
+_FIELDS: dict[str, dict[str, Any]] = {
+    "update": _COMMON | {"decisions_per_second": int | float},
+    "evaluation": _ROUND
+    | {"opponent": str, "margin": float, "won": float, "ci95": list, "deals": int, "seed": int},
+    "exploitability": _ROUND | {"drawn": float, "preferred": float},
 }
-_COUNTS = {
-    "update": ("decisions", "updates"),
-    "evaluation": ("decisions", "updates", "round", "deals", "seed"),
-    "exploitability": ("decisions", "updates", "round"),
-}
+"""The fields of each kind of line that are read later, with their types."""
 
 
 def _is_row(row: Mapping[str, Any]) -> bool:
     """Return True if a line has all fields that are read later."""
-    kind = row.get("kind")
-    if not isinstance(kind, str) or kind not in _COUNTS:
+    fields = _FIELDS.get(str(row.get("kind")))
+    if fields is None or not all(isinstance(row.get(name), fields[name]) for name in fields):
         return False
-    counts = [row.get(name) for name in _COUNTS[kind]]
-    numbers = [row.get(name) for name in _NUMBERS[kind]]
-    if kind == "evaluation":
-        interval = row.get("ci95")
-        if not (isinstance(row.get("opponent"), str) and isinstance(interval, list)):
-            return False
-        numbers += interval if len(interval) == 2 else [None]
-    are_counts = all(type(count) is int and 0 <= count < 2**63 for count in counts)
-    are_numbers = all(isinstance(n, int | float) and -1e300 < n < 1e300 for n in numbers)
-    return are_counts and are_numbers
+    return row["kind"] != "evaluation" or [type(end) for end in row["ci95"]] == [float, float]

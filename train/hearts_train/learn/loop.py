@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -11,21 +12,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hearts_agents.base import check_rules
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_agents.spec import make_agent
-from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import action_probs_in, exploitability
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
-from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
-from hearts_train.learn.config import ALGORITHMS, ConfigError, TrainConfig
+from hearts_train.learn.config import ConfigError, Name, TrainConfig
 from hearts_train.learn.log import Metrics
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, write_card
@@ -57,12 +54,24 @@ class RunResult:
     """The signal that stopped it, or 0."""
 
 
+LEARNERS: dict[Name, str] = {
+    "ppo": "ppo:Learner",
+    "vrpo": "vrpo:VRPOLearner",
+    "maskable_ppo": "maskable:MaskableLearner",
+    "exact": "exact:ExactLearner",
+}
+"""Module and class of each algorithm, imported when a run needs it."""
+
+
 def make_learner(
     config: TrainConfig, state: runs.State | None = None, learner: type[Learner] | None = None
 ) -> Learner:
     """Make a learner of this class. If None, the config's algorithm names the class."""
-    made: type[Learner] = learner or ALGORITHMS[config.algorithm].load()
-    return made(config, state)
+    if learner is None:
+        module, _, name = LEARNERS[config.algorithm].partition(":")
+        learner = getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
+    assert learner is not None
+    return learner(config, state)
 
 
 class Trainer:
@@ -111,9 +120,9 @@ class Trainer:
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
                 (run_dir / runs.EVALUATION_NAME).unlink(missing_ok=True)  # outdated from here on
-                metrics = Metrics(run_dir, counters, lambda text: display.say(f"warning: {text}"))
+                metrics = Metrics(run_dir, counters)
                 stack.callback(metrics.close)
-                runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
+                runs.drop_lost_checkpoints(run_dir, counters.decisions)
                 self._save(run_dir, metrics)
             saved = start = clock.now()
             before = counters.seconds
@@ -123,7 +132,9 @@ class Trainer:
                     is_untrained = counters.updates == 0
                     self._evaluate(metrics, display)
                     with _tolerated(display, "without saving this player"):
-                        self._keep(run_dir, metrics)
+                        path = runs.checkpoint_path(run_dir, counters.decisions)
+                        path.parent.mkdir(exist_ok=True)
+                        self._save_player(path, run_dir, metrics)
                     with _tolerated(display):
                         self._draw(run_dir, metrics)
                     if is_untrained:  # its evaluation does not count against the budget
@@ -212,7 +223,7 @@ class Trainer:
             metrics.write("evaluation", counters.decisions, row | when)
             display.evaluated(name, result)
         if config.exploitability:
-            found = distances(self.learner, self.learner.tree)
+            found = exploitabilities(self.learner, self.learner.tree)
             metrics.write("exploitability", counters.decisions, when | found)
             display.exploited(found)
         counters.evaluations += 1
@@ -223,38 +234,18 @@ class Trainer:
     def _save(self, run_dir: Path, metrics: Metrics) -> None:
         metrics.flush()
         runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
-        meta = self.checkpoint(run_dir, metrics)
-        path, half = run_dir / CHECKPOINT_NAME, self.config.checkpoint.half
-        save_checkpoint(path, self.learner.tensors(), meta, half=half)
+        meta = self._save_player(run_dir / CHECKPOINT_NAME, run_dir, metrics)
         write_card(run_dir, meta=meta)
 
-    def _keep(self, run_dir: Path, metrics: Metrics) -> None:
-        """Save the player just evaluated in ``checkpoints/``."""
-        scores = self._scores(metrics)
-        if not scores:  # players cannot be compared
-            return
-        before = scores.get(runs.best_decisions(run_dir), -math.inf)
-        runs.keep_checkpoint(
-            run_dir,
-            self.learner.tensors(),
-            self.checkpoint(run_dir, metrics),
-            is_best=scores[self.counters.decisions] >= before,
-            half=self.config.checkpoint.half,
-        )
-
-    def _scores(self, metrics: Metrics) -> dict[int, float]:
-        """Return scores by decisions: the margin over the first opponent, or -exploitability."""
-        if self.config.evaluation.exploitability:
-            return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
-        return {
-            row["decisions"]: row["margin"]
-            for row in metrics.of_kind("evaluation")
-            if row["opponent"] in self.config.evaluation.opponents[:1]
-        }
+    def _save_player(self, path: Path, run_dir: Path, metrics: Metrics) -> Checkpoint:
+        meta = self.checkpoint(run_dir, metrics)
+        save_checkpoint(path, self.learner.tensors(), meta, half=self.config.checkpoint.half)
+        return meta
 
     def _draw(self, run_dir: Path, metrics: Metrics) -> None:
-        title = f"{self.config.name}: {self.learner.rules.name}"
-        draw_curves(run_dir / runs.CURVE_NAME, curves_of(metrics), title)
+        if curves := curves_of(metrics):
+            title = f"{self.config.name}: {self.learner.rules.name}"
+            draw_curves(run_dir / runs.CURVE_NAME, curves, title)
 
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
         """Return the metadata of the player's file."""
@@ -330,30 +321,15 @@ def _num_passed(share: float, times: int) -> int:
     return math.floor(share * times + 1e-9)
 
 
-def distances(learner: Learner, tree: Tree) -> dict[str, float]:
-    """Return the exploitability of the learner's preferred actions and of its drawn ones.
-
-    The network is evaluated once for both.
-    """
-    agent = learner.agent()
-    agent.greedy = False
-    preferred: list[Array] = []
-
-    def draw(views: BatchView) -> Floats:
-        table = agent.action_probs(views)
-        preferred.append(table.argmax(1)[:, np.newaxis])
-        return table
-
-    drawn = [action_probs_in(tree, player, draw) for player in range(2)]
-    parts, actions = iter(preferred), np.arange(learner.rules.num_actions)
-    chosen = [
-        action_probs_in(tree, player, lambda _: (next(parts) == actions).astype(np.float64))
-        for player in range(2)
-    ]
-    return {
-        "preferred": exploitability(tree, (chosen[0], chosen[1])),
-        "drawn": exploitability(tree, (drawn[0], drawn[1])),
-    }
+def exploitabilities(learner: Learner, tree: Tree) -> dict[str, float]:
+    """Return the exploitability of the learner's preferred actions and of its drawn ones."""
+    found = {}
+    for name in ("preferred", "drawn"):
+        agent = learner.agent()
+        agent.greedy = name == "preferred"
+        one, two = (action_probs_in(tree, player, agent.action_probs) for player in range(2))
+        found[name] = exploitability(tree, (one, two))
+    return found
 
 
 # ---- on the screen -------------------------------------------------------------------------------

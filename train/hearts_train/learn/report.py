@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +28,6 @@ from hearts_train.screen import format_seconds
 EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
 """The two policies with an exploitability, and their labels in plots."""
 
-_MOST_POINTS = 400
-"""The most points of a curve."""
-
 
 # ---- the list of runs ----------------------------------------------------------------------------
 
@@ -45,7 +41,8 @@ def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
     columns += ["exploitability"] * is_exploited
     rows = []
     for run in runs:
-        row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", format_status(run)]
+        config, decisions = run.config, f"{run.decisions:,}"
+        row = [str(run.path), config.name, str(config.seed), decisions, format_status(run)]
         shown = [run.latest.get(opponent) for opponent in opponents]
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
@@ -57,10 +54,9 @@ def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
 
 def format_status(run: RunFolder) -> str:
     """Return a run's progress, its status and the time left, as text."""
-    share = "" if run.share is None else f"{run.share:.0%} "
     if run.is_training and run.seconds_left is not None:
-        return f"{share}training, about {format_seconds(run.seconds_left)} left"
-    return "finished" if run.status == "finished" else f"{share}{run.status}"
+        return f"{run.share:.0%} training, about {format_seconds(run.seconds_left)} left"
+    return "finished" if run.status == "finished" else f"{run.share:.0%} {run.status}"
 
 
 # ---- several seeds -------------------------------------------------------------------------------
@@ -102,7 +98,7 @@ class SeedsResult:
         for run in self.runs:
             figures = _final_figures(run) if run.final else {}
             cells = [figures.get(one["name"], (0.0, ""))[1] for one in spread]
-            rows.append([str(run.seed), f"{run.decisions:,}", *cells])
+            rows.append([str(run.config.seed), f"{run.decisions:,}", *cells])
         if spread:
             sds = ["" if one["sd"] is None else f" ± {one['sd']:.2f}" for one in spread]
             cells = [f"{one['mean']:+.2f}{sd}" for one, sd in zip(spread, sds, strict=True)]
@@ -114,10 +110,7 @@ class SeedsResult:
         """Return all figures as JSON types."""
         return {
             "run": str(self.folder),
-            "seeds": [
-                run.summary() | {"run": str(run.path), "evaluations": run.final}
-                for run in self.runs
-            ],
+            "seeds": [run.summary() | {"evaluations": run.final} for run in self.runs],
             "spread": self.spread(),
             "curves": [curve.to_json() for curve in band(self.finished)],
             "interrupted": not self.is_finished,
@@ -126,9 +119,10 @@ class SeedsResult:
     def write(self) -> None:
         """Write the figures and the learning curve to the folder."""
         write_json(self.folder / SEEDS_NAME, self.to_json())
-        if finished := self.finished:
-            title = f"{finished[0].name}: mean ± standard deviation of {len(finished)} seeds"
-            draw_curves(self.folder / CURVE_NAME, band(finished), title)
+        finished = self.finished
+        if curves := band(finished):
+            title = f"{finished[0].config.name}: mean ± standard deviation of {len(finished)} seeds"
+            draw_curves(self.folder / CURVE_NAME, curves, title)
 
 
 def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
@@ -145,118 +139,91 @@ def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
 # ---- the learning curve --------------------------------------------------------------------------
 
 
-class Time(NamedTuple):
-    """An x axis of learning curves: a field of the log, its scale and label."""
-
-    field: str
-    scale: float
-    label: str
-
-
-TIMES = (
-    Time("decisions", 1e-6, "decisions of the learner, millions"),
-    Time("seconds", 1 / 60, "minutes of training"),
-)
-
-
 class Curve(NamedTuple):
-    """A quantity over the course of a run.
+    """A quantity over the course of a run, with a point per evaluation.
 
     Attributes:
         label: The label of the y axis.
-        rows: The lines of the log with this quantity.
-        values: The quantity and both ends of its 95 % interval, ``(rows, 3)``. Without an interval,
-            three times the value.
-        is_margin: If True, a line marks 0.
-        is_log: If True, the y axis is logarithmic.
+        rounds: The numbers of the evaluations.
+        decisions: The learner's decisions before each of them.
+        values: The quantity and both ends of its 95 % interval, ``(rounds, 3)``. Without an
+            interval, three times the value.
+        is_margin: True for margins, False for exploitability, which has a logarithmic axis.
     """
 
     label: str
-    rows: list[dict[str, Any]]
+    rounds: list[int]
+    decisions: list[float]
     values: np.ndarray
-    is_margin: bool = False
-    is_log: bool = False
+    is_margin: bool
 
     def to_json(self) -> dict[str, Any]:
         """Return its points as JSON types."""
-        points = {time.field: [row[time.field] for row in self.rows] for time in TIMES}
         middle, low, high = self.values.T.tolist()
-        return {"name": self.label, **points, "value": middle, "low": low, "high": high}
+        points = {"decisions": self.decisions, "value": middle, "low": low, "high": high}
+        return {"name": self.label} | points
+
+
+def curves_of(run: History) -> list[Curve]:
+    """Return the curves of a run's evaluations."""
+    found = []
+    for name in run.latest:
+        rows = [row for row in run.of_kind("evaluation") if row["opponent"] == name]
+        margins = [(row["margin"], *row["ci95"]) for row in rows]
+        label = f"margin over {name}, points per deal"
+        found.append(_curve(label, rows, margins, is_margin=True))
+    if rows := run.of_kind("exploitability"):
+        for name, what in EXPLOITED.items():
+            values = [(row[name],) * 3 for row in rows]
+            found.append(_curve(f"exploitability, {what}", rows, values, is_margin=False))
+    return found
+
+
+def _curve(
+    label: str, rows: Sequence[Mapping[str, Any]], values: list[Any], *, is_margin: bool
+) -> Curve:
+    rounds, decisions = ([row[name] for row in rows] for name in ("round", "decisions"))
+    return Curve(label, rounds, decisions, np.array(values), is_margin)
 
 
 def band(runs: Sequence[History]) -> list[Curve]:
     """Return the mean curves of finished runs, with one standard deviation as the interval.
 
-    Each point is a round of evaluations that all runs have, at the mean of their times.
+    Each point is a round of evaluations that all runs have, at their mean number of decisions.
     """
     found = []
     for curves in zip(*map(curves_of, runs), strict=True):
-        points = [
-            {row.get("round", row["updates"]): place for place, row in enumerate(curve.rows)}
-            for curve in curves
-        ]
-        rounds = [number for number in points[0] if all(number in one for one in points)]
-        rows, values = [], np.empty((len(rounds), len(curves)))
-        for i, number in enumerate(rounds):
-            at = [one[number] for one in points]
-            shared = [curve.rows[place] for curve, place in zip(curves, at, strict=True)]
-            rows.append({time.field: fmean(row[time.field] for row in shared) for time in TIMES})
-            values[i] = [curve.values[place, 0] for curve, place in zip(curves, at, strict=True)]
-        mean, sd = values.mean(axis=1), values.std(axis=1, ddof=min(1, len(curves) - 1))
+        rounds = sorted(set.intersection(*(set(curve.rounds) for curve in curves)))
+        places = [[curve.rounds.index(number) for number in rounds] for curve in curves]
+        at = list(zip(curves, places, strict=True))
+        decisions = np.mean([np.array(curve.decisions)[place] for curve, place in at], axis=0)
+        values = np.array([curve.values[place, 0] for curve, place in at])
+        mean, sd = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(curves) - 1))
         interval = np.stack([mean, mean - sd, mean + sd], axis=1)
-        found.append(curves[0]._replace(rows=rows, values=interval))
+        one = curves[0]
+        found.append(Curve(one.label, rounds, decisions.tolist(), interval, one.is_margin))
     return found
-
-
-def curves_of(run: History) -> list[Curve]:
-    """Return the curves of a run's evaluations. Without any, return that of its value loss."""
-    found = []
-    for name in run.latest:
-        rows = [row for row in run.of_kind("evaluation") if row["opponent"] == name]
-        values = np.array([(row["margin"], *row["ci95"]) for row in rows])
-        found.append(Curve(f"margin over {name}, points per deal", rows, values, is_margin=True))
-    if rows := run.of_kind("exploitability"):
-        for name, what in EXPLOITED.items():
-            values = np.array([(row[name],) * 3 for row in rows])
-            found.append(Curve(f"exploitability, {what}", rows, values, is_log=True))
-    if not found:
-        rows = [row for row in run.of_kind("update") if _is_finite(row.get("value_loss"))]
-        rows = [rows[place] for place in _some(len(rows))]
-        values = np.array([(row["value_loss"],) * 3 for row in rows]).reshape(len(rows), 3)
-        found.append(Curve("value loss", rows, values))
-    return found
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
-
-
-def _some(number: int) -> list[int]:
-    """Return at most ``_MOST_POINTS`` of `number` indices, including the first and the last."""
-    places = np.linspace(0, number - 1, min(number, _MOST_POINTS))
-    return [int(place) for place in places.round()]
 
 
 def draw_curves(path: Path, curves: Sequence[Curve], title: str) -> None:
-    """Plot curves against decisions and minutes into a PNG, SVG or PDF file."""
-    figure = new_figure(5.2 * len(TIMES), 3.6 * len(curves) + 0.4)
+    """Plot curves against decisions into a PNG, SVG or PDF file."""
+    figure = new_figure(6.4, 3.6 * len(curves) + 0.4)
     figure.suptitle(literal(title))
-    panels = figure.subplots(len(curves), len(TIMES), squeeze=False)
-    for line, curve in zip(panels, curves, strict=True):
-        for axes, time in zip(line, TIMES, strict=True):
-            x = [row[time.field] * time.scale for row in curve.rows]
-            middle, low, high = curve.values.T
-            marks = max(1, len(x) // 12)
-            axes.plot(x, middle, "o-", color=BLUE, markersize=4, markevery=marks, linewidth=1.4)
-            axes.fill_between(x, low, high, color=BLUE, alpha=0.2, linewidth=0)
-            if curve.is_margin:
-                axes.axhline(0.0, color="black", linewidth=0.8)
-            if curve.is_log:
-                axes.set_yscale("log")
-            axes.set_xlabel(time.label)
-            axes.set_ylabel(literal(curve.label))
-            axes.grid(alpha=0.3)
-            axes.spines[["top", "right"]].set_visible(False)
+    panels = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
+    for axes, curve in zip(panels, curves, strict=True):
+        millions = np.array(curve.decisions) / 1e6
+        middle, low, high = curve.values.T
+        marks = max(1, len(millions) // 12)
+        axes.plot(millions, middle, "o-", color=BLUE, markersize=4, markevery=marks, linewidth=1.4)
+        axes.fill_between(millions, low, high, color=BLUE, alpha=0.2, linewidth=0)
+        if curve.is_margin:
+            axes.axhline(0.0, color="black", linewidth=0.8)
+        else:
+            axes.set_yscale("log")
+        axes.set_xlabel("decisions of the learner, millions")
+        axes.set_ylabel(literal(curve.label))
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
     save_figure(figure, path)
 
 

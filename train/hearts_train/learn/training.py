@@ -29,7 +29,7 @@ import numpy as np
 from hearts_agents.user_code import allow_code, is_code_allowed
 from hearts_env import Rules
 from hearts_env.support import clock
-from hearts_env.support.errors import HeartsError
+from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.files import removed_if_unused, write_json
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_env.support.progress import Progress, Show, silent
@@ -160,7 +160,7 @@ def train_run(
             if not was_there:
                 stack.enter_context(removed_if_unused(run_dir))
             stack.enter_context(runs.hold_run(run_dir, patience))
-            runs.check_is_free(run_dir)  # another process may have made it first
+            runs.check_is_free(run_dir)
         else:
             run_dir = Path(resume)
             runs.check_run_folder(run_dir)
@@ -236,19 +236,18 @@ def evaluate_run(
 # ---- several seeds -------------------------------------------------------------------------------
 def check_seeds(seeds: Iterable[Any]) -> list[int]:
     """Return seeds as a list. Raise ConfigError unless they are different whole numbers from 0."""
-    fix = f"give 1 to {MOST_SEEDS} different whole numbers from 0"
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise ConfigError(f"seeds: {seeds!r} is not a list of seeds; {fix}", value=seeds)
-    found = list(itertools.islice(seeds, MOST_SEEDS + 1))
-    for place, seed in enumerate(found):
-        is_number = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-        if not (is_number and 0 <= seed < 2**31):
-            raise ConfigError(f"seeds: {seed!r} is not a seed; {fix}", value=seed)
-        if seed in found[:place]:
-            raise ConfigError(f"seeds: {seed} is given twice; {fix}", value=seed)
-    if not 1 <= len(found) <= MOST_SEEDS:
-        count = f"more than {MOST_SEEDS}" if found else "no seeds"
-        raise ConfigError(f"seeds: there are {count}; {fix}")
+    is_list = isinstance(seeds, Iterable) and not isinstance(seeds, str)
+    found = list(itertools.islice(seeds, MOST_SEEDS + 1)) if is_list else []
+    are_seeds = all(
+        isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**31
+        for seed in found
+    )
+    if not (are_seeds and 1 <= len(set(found)) == len(found) <= MOST_SEEDS):
+        raise ConfigError(
+            f"seeds: {quoted(found or seeds)} cannot be used; give 1 to {MOST_SEEDS} different "
+            "whole numbers from 0",
+            value=seeds,
+        )
     return [int(seed) for seed in found]
 
 
@@ -290,6 +289,11 @@ class SeedRuns:
             HeartsError: if a run cannot start or resume. The others are finished first.
         """
         workers, backend = check_executor(workers, backend)
+        if is_begun(self.folder):
+            raise ConfigError(
+                f"run: {str(self.folder)!r} is the folder of one run; name another folder "
+                "(--run) for several seeds"
+            )
         for seed in seeds:
             self._check_begun(seed)
         todo = [seed for seed in seeds if not runs.final_evaluation(self._run_dir(seed))]
@@ -331,17 +335,11 @@ class SeedRuns:
     def _check_begun(self, seed: int) -> None:
         """Raise if the run of a seed was started with other settings."""
         run_dir = self._run_dir(seed)
-        if is_begun(self.folder):
-            raise ConfigError(
-                f"run: {str(self.folder)!r} is the folder of one run; name another folder "
-                "(--run) for several seeds"
-            )
-        if not is_begun(run_dir):
-            return
-        before, config = load_config(run_dir / runs.CONFIG_NAME), self._config_of(seed)
-        if config.compile == "auto":
-            config = config.model_copy(update={"compile": before.compile})
-        _check_same(before, config, run_dir, fixed=("",))
+        if is_begun(run_dir):
+            before, config = load_config(run_dir / runs.CONFIG_NAME), self._config_of(seed)
+            if config.compile == "auto":
+                config = config.model_copy(update={"compile": before.compile})
+            _check_same(before, config, run_dir, fixed=("",))
 
     def __call__(self, seed: int) -> tuple[int, HeartsError | None]:
         """Train or resume the run of a seed, and evaluate it.
@@ -438,8 +436,8 @@ class SeedRuns:
                     begin = clock.now()
                     begun = [seed for seed in seeds if is_begun(self._run_dir(seed))]
                     found = [runs.read_run(self._run_dir(seed)) for seed in begun]
-                    texts = [f"{run.seed}: {format_status(run)}" for run in found]
-                    done = sum(run.share or 0.0 for run in found)
+                    texts = [f"{run.config.seed}: {format_status(run)}" for run in found]
+                    done = sum(run.share for run in found)
                     report(done, len(seeds), " · ".join(texts))
                     wait = max(1.0, 20 * (clock.now() - begin))  # long logs take time to read
 
