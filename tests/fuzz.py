@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
@@ -290,17 +289,6 @@ def read_config(data: Data, folder: Path) -> None:
     assert again == config
 
 
-def agent_samples() -> list[Data]:
-    return ["easy", "standard", "pro_trump", "pimc", "pro?worlds=50", "pimc_belief?model=pimc"]
-
-
-def read_agent(data: Data, folder: Path) -> None:
-    spec = text_of(data)
-    if ":" in spec:  # names code, which this test must not run
-        raise HeartsError("left out")
-    make_agent(spec, seed=0)
-
-
 def made_by(save: Callable[[Path], object]) -> bytes:
     """Return the bytes that `save` writes."""
     with tempfile.TemporaryDirectory() as folder:
@@ -398,7 +386,6 @@ _LIST = [
     Target("histories", history_samples, read_history, (words,)),
     Target("rules", rules_samples, read_rules, (words,), RULES_TOKENS),
     Target("configs", config_samples, read_config, (words,)),
-    Target("agents", agent_samples, read_agent, (words,), ("?", "&", "=", "worlds", ".npz")),
     Target("players", checkpoint_samples, read_checkpoint_file, (octets, header)),
     Target("training states", state_samples, read_state, (octets, header)),
     Target("solved files", solved_samples, read_solved, (octets, header)),

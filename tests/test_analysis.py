@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_env import Game, Rules
+from hearts_env import Game
 from hearts_env.solve import solve_double_dummy
-from hearts_train.measure.analysis import analyse, card_table, summary, values
+from hearts_train.measure.analysis import analyse, summary, values
 from tests.deals import played
 from tests.refusals import mistake
 from tests.strategies import played_on
@@ -45,15 +45,6 @@ def test_analysis_values_equal_solver_and_pimc() -> None:
         replay.play(action)
 
 
-def test_perfect_play_loses_nothing() -> None:
-    game = Game.deal("mini", 2)
-    while not game.is_over:
-        game.play(solve_double_dummy(game).best[0])
-    found = analyse(game)
-    assert [found.lost(p) for p in range(2)] == [0, 0]
-    assert {row[4] for row in card_table(found).rows} == {"", "-"}
-
-
 def test_unfinished_and_revoked_deals_are_analysed_so_far() -> None:
     game = played_on("mini", 5, 3)
     found = analyse(game)
@@ -66,19 +57,6 @@ def test_unfinished_and_revoked_deals_are_analysed_so_far() -> None:
     assert f"Player {offender} revoked: " in " ".join(summary(found))
     assert "not finished" not in " ".join(summary(found))
     assert json.dumps(found.to_json())
-
-
-@pytest.mark.parametrize("choice", [0, 1])
-def test_a_moon_choice_is_reported(choice: int) -> None:
-    game = Game.deal(Rules.from_text("micro moon=choose"), 0)
-    while game.phase == "play":
-        game.play(game.legal_actions()[-1])
-    assert game.phase == "moon"
-    shown = "Player 1 shot the moon and "
-    assert f"{shown}has not chosen yet" in " ".join(summary(analyse(game)))
-    game.play(game.legal_actions()[choice])
-    words = ("the points come off its own score", "the other pays")[choice]
-    assert f"{shown}chose: {words}." in summary(analyse(game))
 
 
 @pytest.mark.slow

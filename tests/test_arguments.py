@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import gymnasium
@@ -19,61 +18,43 @@ import pytest
 from hearts_agents import HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_env import BatchGame, Game, HeartsError, Match, Rules, chips_of, hearts_v0, settle
 from hearts_env.envs.options import RESET_OPTIONS
-from hearts_env.game.match import Scoreboard
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support.arguments import whole
 from hearts_env.support.errors import quoted
 from hearts_env.views.deals import all_deals, all_tables, num_deals
 from hearts_env.views.view import PlayerView
-from tests.refusals import raises_hearts_error
 
 ODD: list[Any] = [
     None,
     True,
     np.True_,
     1.5,
-    1.0,
     float("nan"),
     float("inf"),
-    1j,
     -1,
-    2**31,
     2**63,
     2**70,
-    -(2**70),
     10**5000,
     "",
     "x",
-    "2C ",
     "two_player players=9",
-    "1",
     "A" * 500,
     b"2C",
     [],
     {},
-    set(),
     (),
     [1, 2],
-    [[1], [2, 3]],
     [None, "2C"],
-    [["2C"], 7],
     {"2C": 1},
     {3: [], "QX": None},
     {"hands": 1},
     np.array(3),
-    np.array(True),
-    np.array(1.5),
     np.array([1, 2]),
     np.array(["2C", "x"]),
-    np.array([[1, 2], [3, 4]]),
-    np.array([2**63], np.uint64),
     np.zeros(0, np.int64),
     np.int8(1),
-    Fraction(1, 2),
     object(),
-    int,
     lambda: 1,
-    range(3),
     iter([1, 2]),
     Rules.preset("micro"),
     Game.deal("micro", 1),
@@ -264,47 +245,12 @@ def test_every_public_method_is_a_subject() -> None:
     assert set(FIELDS) == set(SUBJECTS["Rules"]().good)
 
 
-@pytest.mark.parametrize("wrong", [2, -1, True, "0", 0.5, None, 2**70])
-def test_wrong_seats_give_the_same_error_everywhere(wrong: Any) -> None:
-    game = Game.deal("micro", 3)
-    view = game.view(0)
-    refusals = set()
-    calls = [game.view, game.hand, game.taken, game.played, game.passed, game.received]
-    for call in [*calls, game.cards_left, view.taken, view.played, view.cards_left]:
-        with raises_hearts_error(HeartsError, "player", 1) as caught:
-            call(wrong)
-        refusals.add((type(caught.value), str(caught.value)))
-    assert len(refusals) == 1
-
-
 @pytest.mark.parametrize("right", [1, np.int8(1), np.uint64(1), np.array(1)])
 def test_whole_numbers_of_any_type_are_accepted(right: Any) -> None:
     assert (whole(right), type(whole(right))) == (1, int)
     assert Game.deal("micro", right) == Game.deal("micro", 1)
     assert Match("micro", right, dealer=right) == Match("micro", 1, dealer=1)
     assert Game.deal("micro", 1).hand(right) == Game.deal("micro", 1).hand(1)
-
-
-OBJECTS = {
-    "Game": lambda: Game.deal("micro", 1),
-    "PlayerView": lambda: Game.deal("micro", 1).view(0),
-    "Match": lambda: Match("micro", 1),
-    "Scoreboard": lambda: Scoreboard("micro"),
-    "BatchGame": lambda: BatchGame("micro", 2),
-    "BatchView": lambda: BatchGame("micro", 2).views(),
-    "raw_env": hearts_v0.raw_env,
-    "parallel_env": hearts_v0.parallel_env,
-    "ObservationFormat": lambda: hearts_v0.raw_env().observation_format,
-}
-
-
-@pytest.mark.parametrize("name", OBJECTS)
-def test_help_lists_every_attribute(name: str) -> None:
-    one = OBJECTS[name]()
-    found = {*getattr(one, "__dict__", ())}
-    found |= {slot for kind in type(one).__mro__ for slot in getattr(kind, "__slots__", ())}
-    listed = set(re.findall(r"\w+", (type(one).__doc__ or "").partition("Attributes:")[2]))
-    assert {field for field in found if not field.startswith("_")} <= listed
 
 
 # ---- environments --------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import copy
 import functools
 import json
 import pickle
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -23,18 +22,13 @@ from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import best_response, exploitability, exploitability_of
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
-from hearts_train.cli.solving import show_exploit
-from hearts_train.measure import exploit as exploiting
-from hearts_train.measure.contest import _BLOCKS, Contest, Task
+from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.exploit import (
     BEST,
     Attack,
-    ExploitResult,
-    Gain,
     is_small,
-    probe_policy,
 )
-from hearts_train.measure.hands import HandContest, num_positions
+from hearts_train.measure.hands import HandContest
 from hearts_train.measure.statistics import mean_and_interval
 from tests.players import Drawing
 from tests.refusals import mistake, raises_hearts_error
@@ -170,26 +164,6 @@ def test_even_selection_keeps_each_branchs_weight():
     assert _thinned(branches, weights, 100)[0].tolist() == list(range(163))
 
 
-def test_nearly_impossible_worlds_are_left_out():
-    """Products of tiny probabilities give no world of weight 0."""
-
-    def policy(views):
-        legal = views.legal_table
-        chances = np.where(legal, 1e-200, 0.0)
-        chances[np.arange(len(views)), legal.argmax(1)] = 1.0
-        return chances
-
-    def choose(infosets):
-        least.append(infosets.weights.min())
-        return responses.by_worlds(infosets)
-
-    least = []
-    responses = Responses(Rules.preset("micro"), policy, choose)
-    infosets = whole_game(responses.rules, 0)
-    responses.value(infosets._replace(weights=infosets.weights * 1e-200))
-    assert min(least) > 0
-
-
 # ---- attackers -----------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def micro():
@@ -302,10 +276,6 @@ def test_mid_game_copy_and_single_view_agree():
 
 
 def test_agent_without_probabilities_is_detected():
-    rules = Rules.preset("two_player")
-    assert probe_policy(Drawing(), rules) == (False, True)
-    assert probe_policy(make_agent("easy", seed=0), rules) == (True, False)
-    assert probe_policy(make_agent("standard", seed=0), rules) == (False, False)
     asleep = {"awake": [], "deals": 2}
     with pytest.warns(UserWarning, match="drawing"):
         drawn = hearts_train.exploit(Drawing(), "two_player", ["belief"], **asleep)
@@ -324,7 +294,6 @@ def test_invalid_attack_is_refused():
     assert not is_small(Rules.preset("two_player"))
     for agent, attackers, options, said in [
         ("pro", [], {}, "attackers"),
-        ("pro", ["lbr", "lbr"], {}, "attackers lbr"),
         ("pro", ["lrb"], {}, "attackers lrb"),
         ("equilibrium", ["lbr"], {}, "rules"),
         ("pro", ["lbr"], {"tricks": 0}, "tricks"),
@@ -332,16 +301,9 @@ def test_invalid_attack_is_refused():
     ]:
         with raises_hearts_error(HeartsError, *said.split()):
             Attack(agent, attackers=attackers, **options).run()
-    for options, said in [
-        ({"method": "x"}, "method"),
-        ({"tricks": -1}, "tricks"),
-        ({"epsilon": 2}, "epsilon"),
-        ({"most_worlds": 0}, "most_worlds"),
-    ]:
-        with raises_hearts_error(HeartsError, said):
-            Attacker("pro", **options)
-    with raises_hearts_error(HeartsError, "view"):
-        Attacker("pro").act(Game.deal("micro", 1).view(1))
+    for name, value in (("method", "x"), ("tricks", -1), ("epsilon", 2), ("most_worlds", 0)):
+        with raises_hearts_error(HeartsError, name):
+            Attacker("pro", **{name: value})
 
 
 @pytest.mark.parametrize("most", [7, beliefs._MOST_CACHED])
@@ -358,43 +320,6 @@ def test_block_is_independent_of_earlier_blocks(most, monkeypatch):
     assert not attacker._tracker._cache  # only copies have played
 
 
-def test_largest_block_fits_the_belief_cache():
-    assert _BLOCKS["deal"][1] * k.MAX_CARDS // 2 <= beliefs._MOST_CACHED
-
-
-class Opened(Agent):
-    """Stands for a program: runs from its first question until it is closed."""
-
-    running: ClassVar[set[int]] = set()
-    began = 0
-
-    def check_rules(self, rules):
-        Opened.running.add(id(self))
-        Opened.began += 1
-
-    def act(self, view):
-        self.check_rules(view.rules)
-        return view.legal_actions()[0]
-
-    def close(self):
-        Opened.running.discard(id(self))
-
-
-def test_attacked_programs_are_ended():
-    Opened.running.clear()
-    attacker = Attacker(Opened(), "belief")
-    attacker.check_rules(Rules.preset("micro"))
-    attacker.close()
-    assert Opened.began == 1
-    assert not Opened.running
-    attacked, other = Opened(), Opened()  # no two have the same id
-    for rules, options in (("micro", {}), ("midi", {"deals": 4, "awake": [6]})):
-        attack = Attack(attacked, rules, ["belief", other], **options)
-        assert not Opened.running
-        attack.run()
-        assert not Opened.running
-
-
 # ---- the command ---------------------------------------------------------------------------------
 run = functools.partial(command, "exploit")
 
@@ -409,19 +334,6 @@ def test_command_shows_exact_value_beside_attack():
     assert record["gains"][1]["ratio"] == pytest.approx(1)
     assert "100.0%" in done.stderr
     assert "attacker is lbr" in done.stderr
-
-
-def test_stopped_attacker_is_shown_with_its_deals(capsys):
-    common = {"margin": 1.0, "ci95": (0.5, 1.5), "ms_per_decision": 1.0}
-    gains = [Gain(attacker=f"of {n}", deals=n, **common) for n in (400, 112)]
-    how = {"exploitability": None, "is_one_draw": False, "noise": 0.0, "tricks": 3, "seed": 0}
-    found = ExploitResult(
-        agent="a", rules="two_player", gains=tuple(gains), interrupted=True, **how
-    )
-    show_exploit(Attack("pro", "two_player", ["lbr", "pimc"]), found)
-    shown = capsys.readouterr().out
-    assert "of 112 (stopped: 112 deals)" in shown
-    assert "of 400 (" not in shown
 
 
 @pytest.mark.slow
@@ -449,43 +361,6 @@ def test_saved_attack_is_resumed(tmp_path):
     mistake(done, "resume", "hearts exploit --resume")
 
 
-OWN_CLASSES = """
-import random
-
-class Plain:
-    def act(self, view):
-        return view.legal_actions()[0]
-
-class Batched(Plain):
-    def act_batch(self, views):
-        return [view.legal_actions()[0] for view in views]
-
-class Drawing:
-    def act(self, view):
-        return random.choice(view.legal_actions())
-"""
-
-
-@pytest.mark.filterwarnings("always::UserWarning")
-def test_own_class_is_attacked_with_any_methods(tmp_path):
-    code = tmp_path / "mine.py"
-    code.write_text(OWN_CLASSES)
-    found = {}
-    for name in ("Plain", "Batched", "Drawing"):
-        done = run(f"{code}:{name}", "--rules", "micro", "--attackers", "lbr", "--json")
-        assert done.exit_code == 0, done.stderr
-        found[name] = json.loads(done.stdout)
-        assert ("action_probs" in done.stderr) == (name == "Drawing")  # said to draw
-    assert found["Plain"]["gains"][0]["margin"] == found["Batched"]["gains"][0]["margin"] > 0
-    assert [found[name]["is_one_draw"] for name in found] == [False, False, True]
-    views = BatchGame("micro", 4, seed=1).views()
-    for name in ("Plain", "Batched"):  # every caller of an agent's policy takes it
-        model = make_agent(f"{code}:{name}")
-        assert (model.action_probs(views).max(1) == 1).all()
-        assert make_agent("pimc_belief", model=model).act_batch(views).shape == (4,)
-        assert Attacker(model, "belief").act_batch(views).shape == (4,)
-
-
 # ---- best responses to drawn hands ---------------------------------------------------------------
 @pytest.mark.parametrize("name", ["pro", "pimc", "easy"])
 def test_interval_over_drawn_hands_covers_exact_value(name, micro):
@@ -506,34 +381,6 @@ def test_medium_deck_is_answered_hand_by_hand():
     assert "each exact" in done.stdout
     with raises_hearts_error(HeartsError, "attackers", "alone"):
         hearts_train.exploit("standard", "midi", [BEST, "lbr"])
-
-
-def test_too_large_hand_is_reported(monkeypatch):
-    monkeypatch.setattr(exploiting, "_TOO_MANY", 1e4)
-    monkeypatch.setattr(exploiting, "_MOST_LISTED", 1e4)
-    with raises_hearts_error(HeartsError, "attackers", "positions", "midi"):
-        hearts_train.exploit("standard", "midi", [BEST])
-    found = hearts_train.exploit("standard", "midi", deals=2)
-    assert [gain.attacker for gain in found.gains] == list(METHODS)
-
-
-def test_estimated_positions_are_near_the_listed_ones(monkeypatch):
-    rules, agent = Rules.preset("mini"), make_agent("standard")
-    listed = 0
-    step = Responses._step
-
-    def counted(self, infosets, plan, **options):
-        nonlocal listed
-        listed += len(infosets.states)
-        return step(self, infosets, plan, **options)
-
-    monkeypatch.setattr(Responses, "_step", counted)
-    for awake, least in ((None, 0.4), (range(3, 6), 0.2)):  # some hands are ruled out by then
-        contest, listed = HandContest(agent, rules, 1, awake=awake), 0
-        for task in contest.tasks(100):
-            contest.play(task)
-        ratio = listed / 100 / num_positions(rules, agent.action_probs, awake)
-        assert least < ratio < 1.6
 
 
 def test_only_always_awake_best_response_is_exploitability():

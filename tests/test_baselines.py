@@ -201,16 +201,8 @@ def test_pro_over_all_worlds_equals_second_implementation(preset, deals, most_ca
         ("mini", 2, 4, 5),
         ("two_player", 2, 2, 5),
         ("kitty", 3, 2, 2),
-        *(
-            pytest.param(preset, players, 12, 3, marks=pytest.mark.slow)
-            for preset, players in (
-                ("kitty", 3),
-                ("classic", 4),
-                ("omnibus", 5),
-                ("hoyle", 3),
-                ("party", 7),
-            )
-        ),
+        pytest.param("classic", 4, 12, 3, marks=pytest.mark.slow),
+        pytest.param("party", 7, 12, 3, marks=pytest.mark.slow),
     ],
 )
 def test_sampling_pro_equals_second_implementation(preset, players, deals, most_cards):
@@ -228,15 +220,9 @@ def test_sampling_pro_equals_second_implementation(preset, players, deals, most_
     assert compared > 5
 
 
-ODD = (0, -1, "5", True, np.True_)
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
-    [
-        *(("worlds", value) for value in (*ODD, 10**6 + 1, 5.0)),
-        *(("milliseconds", value) for value in (*ODD, float("inf"), float("nan"))),
-    ],
+    [("worlds", 0), ("worlds", 10**6 + 1), ("worlds", True), ("milliseconds", float("nan"))],
 )
 def test_invalid_option_of_pro_is_refused(option, value):
     with raises_hearts_error(HeartsError, option):
@@ -244,17 +230,6 @@ def test_invalid_option_of_pro_is_refused(option, value):
 
 
 # ---- sampling, seeds, batches --------------------------------------------------------------------
-
-
-def test_pro_with_small_budget_samples_two_players():
-    game = Game.deal("two_player", 5)
-    game.play(game.legal_actions()[0])
-    view = own_view(game)
-    everything = make_agent("pro").act(view)
-    chosen = [make_agent("pro", seed=seed, worlds=40).act(view) for seed in range(20)]
-    assert chosen.count(everything) > 10
-    assert all(make_agent("pro", seed=s, worlds=105).act(view) == everything for s in range(3))
-    assert Worlds(view).count <= 105
 
 
 @pytest.mark.parametrize(
@@ -344,25 +319,6 @@ def late(clock: Any) -> None:
     clock.tick = 0.001
 
 
-def examined(view: PlayerView, **options: Any) -> int:
-    """Return the number of worlds that pro examines."""
-    pro: Any = make_agent("pro", seed=1, **options)
-    return len(pro.world_margins(view)[0])
-
-
-@pytest.mark.slow
-def test_a_budget_of_milliseconds_ends_the_sampling(late: None) -> None:
-    game = Game.deal("classic", 3, deal_number=3)
-    while len(game.legal_actions()) < 2:
-        game.play(game.legal_actions()[0])
-    view = game.view(game.current_player)
-    for worlds, limit, number in ((5000, 0.001, 8), (5000, 4.5, 40), (3, 10**9, 3)):
-        assert examined(view, worlds=worlds, milliseconds=limit) == number
-    view = own_view(Game.deal("no_pass", 3))  # without a number of worlds only time limits it
-    assert examined(view) == 200
-    assert examined(view, milliseconds=49.5) == 50 * 8
-
-
 def late_view(rules: Rules, seed: int, most_worlds: int) -> PlayerView:
     """Return the first view of a deal with a choice and at most `most_worlds` worlds."""
     game = Game.deal(rules, seed, deal_number=3)
@@ -383,35 +339,3 @@ def test_time_limit_leaves_a_fair_sample(late: None) -> None:
     # The mean of 480 uniform places, within five standard errors.
     error = len(worlds) / 12**0.5 / 480**0.5
     assert np.mean(places) == pytest.approx(len(worlds) / 2, abs=5 * error)
-
-
-def test_few_worlds_are_all_examined_at_any_limit(late: None) -> None:
-    view = late_view(Rules.preset("classic"), 3, 8)
-    assert view.num_worlds > 1
-    assert examined(view, milliseconds=0.001) == view.num_worlds
-
-
-def test_time_limit_checks_clock_before_listing_worlds(late, monkeypatch) -> None:
-    # Under any_club the first lead leaves several cases, which are listed and sorted as a whole.
-    rules = Rules(players=3, hand_size=4, first_lead="any_club", break_on=None)
-    game = Game.deal(rules.replace(removed=[c for c in rules.deck if c[0] > "6"]), 1)
-    game.play(game.legal_actions()[-1])
-    view = own_view(game)
-    assert len(Worlds(view).families) > 1
-    assert 8 < view.num_worlds < 10**6
-    monkeypatch.setattr(Worlds, "__iter__", lambda worlds: pytest.fail("all are listed"))
-    assert examined(view, worlds=10**6, milliseconds=0.001) == 8
-
-
-def test_pro_chooses_by_its_world_margins() -> None:
-    pro = make_agent("pro")
-    for seed in range(5):
-        game = Game.deal("two_player", seed)
-        while not game.is_over:
-            view = game.view(game.current_player)
-            margins = pro.world_margins(view)[0].mean(axis=0)
-            best = view.legal_actions()[margins.argmax()]
-            assert best == pro.act(view)
-            game.play(best)
-    with raises_hearts_error(HeartsError, "view"):
-        pro.world_margins(game.view(0))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import (
     BatchGame,
     BatchView,
@@ -25,7 +24,7 @@ from hearts_env import (
 )
 from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
-from hearts_env.encoders import ENCODERS, Encoder, FlatEncoder, encode, make_encoder
+from hearts_env.encoders import Encoder, FlatEncoder, encode, make_encoder
 from hearts_env.rules.presets import PRESETS
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
@@ -118,15 +117,6 @@ def test_listed_views_are_encoded_one_by_one(observation: str | Encoder) -> None
         assert np.array_equal(row, encode(encoder, view))
 
 
-def test_views_encode_as_flat_unless_another_is_named() -> None:
-    views = BatchGame("two_player", 3, seed=1).views()
-    assert np.array_equal(views.observe(), views.observe("flat"))
-    assert views.subset(np.array([], np.int64)).observe("history").shape == (0, 29, 57)
-    for wrong in ("flatt", FlatEncoder, 3, None):
-        with raises_hearts_error(HeartsError, "observation"):
-            views.observe(wrong)  # type: ignore[arg-type]
-
-
 @quick_cases("threads", [1, 2, 3], [2])
 @pytest.mark.parametrize(
     ("text", "observation", "dtype"),
@@ -158,40 +148,6 @@ def test_step_equals_play_observe_and_masks(
         ended += int(parts.done.sum())
     fresh, _ = whole.step(parts.random_actions())
     assert fresh.dtype == whole.space.dtype
-
-
-def test_batches_freeze_when_large_or_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    frozen_step = loops.frozen_step
-    monkeypatch.setattr(loops, "frozen_step", lambda *what: asked.append(1) or frozen_step(*what))
-    for size, freeze, times in (
-        (64, None, 0),
-        (1024, False, 0),
-        (64, True, 1),
-        (1024, None, 1),
-    ):
-        batch = BatchGame("micro", size, freeze=freeze)
-        batch.step(batch.random_actions())
-        assert len(asked) == times, (size, freeze)
-        asked.clear()
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_threads_and_size_change_nothing(threads: int) -> None:
-    one, many = (
-        BatchGame("party", 30, seed=4),
-        BatchGame("party", 41, seed=4, num_threads=threads),
-    )
-    for _ in range(130):
-        actions, others = one.random_actions(), many.random_actions()
-        assert np.array_equal(actions, others[:30])
-        assert np.array_equal(one.observe(), many.observe()[:30])
-        assert one.masks()[np.arange(30), actions].all()
-        one.play(actions)
-        many.play(others)
-    for name in ("states", "legal", "seeds", "done"):
-        assert np.array_equal(getattr(one, name), getattr(many, name)[:30])
-    assert np.array_equal(one.scores(), many.scores()[:30])
 
 
 def test_random_actions_are_uniform() -> None:
@@ -245,15 +201,6 @@ def test_batch_continues_from_its_state(name: str, players: int, autodeal: bool)
         assert (one.states[:, k.MOON_CHOICE] >= 0).any()
 
 
-def test_a_revoke_is_part_of_a_batchs_state() -> None:
-    one, two = (BatchGame("mini", 3, seed=3, autodeal=False) for _ in range(2))
-    one.play(one.random_actions())
-    k.revoke(one.states[1])
-    two.restore(one.state())
-    assert two.current_player.tolist()[1] == -1
-    assert np.array_equal(one.states, two.states)
-
-
 def test_batch_refuses_invalid_state() -> None:
     batch = BatchGame("mini", 4, seed=3)
     for _ in range(3):
@@ -263,11 +210,8 @@ def test_batch_refuses_invalid_state() -> None:
         ("states", np.full_like(state["states"], 3)),
         ("states", BatchGame("mini", 4, seed=4).state()["states"]),  # of other deals
         ("states", state["states"][:, :-1]),
-        ("states", state["states"].astype(np.int32)),
         ("seeds", -state["seeds"]),
-        ("deals", np.full(4, -1)),
         ("scores", np.zeros((4, 3), np.int64)),
-        ("done", np.zeros(4, np.int8)),
         ("random", None),
     ):
         with pytest.raises(HeartsError) as caught:
@@ -326,12 +270,8 @@ def test_cards_passed_count_as_chosen_in_deck_order() -> None:
     "text",
     [
         "two_player",
-        "micro kitty_to=first_penalty",
         "classic",
         "party players=5",
-        "kitty players=7",
-        "no_pass moon_points=1",
-        "black_lady players=3",
         'micro moon=choose pass_count=1 pass_rotation=["right"]',
     ],
 )
@@ -355,19 +295,11 @@ def test_invalid_state_vector_is_refused() -> None:
     for _ in range(40):
         game.play(choose_in_deck_order(game, rng))
     hidden = game.view(0).vector
-    for wrong in (hidden, game.vector[:-1], np.zeros_like(game.vector), "state", None):
+    for wrong in (hidden, game.vector[:-1], np.zeros_like(game.vector)):
         with raises_hearts_error(DealError, "vector"):
             Game.from_state("classic", wrong)  # type: ignore[arg-type]
     with raises_hearts_error(DealError, "vector"):
         Game.from_state("two_player", game.vector)
-    over = game.clone()
-    while not over.is_over:
-        over.play(choose_in_deck_order(over, rng))
-    for state, name, value in ((over, k.REVOKER, 0), (game, k.TOTALS, 2**53)):
-        changed = state.vector.copy()  # a revoke after the end, impossible totals
-        changed[name] = value
-        with raises_hearts_error(DealError, "vector"):
-            Game.from_state("classic", changed)
     for field in range(game.rules.state_size):  # any one number changed to any other
         for value in (-1, 0, 1, 5, -(2**63), 2**63 - 1):
             changed = game.vector.copy()
@@ -449,67 +381,20 @@ def test_selected_games_draw_as_among_all() -> None:
         parts.play(found)
 
 
-@pytest.mark.skipif(not hasattr(loops.find_illegal, "signatures"), reason="nothing is compiled")
-def test_no_array_kind_triggers_recompilation() -> None:
-    batch = BatchGame("micro", 4, seed=1, num_threads=2)
-    games = np.array([0, 2])
-    play_and_look(batch, games)
-    compiled = {f: len(f.signatures) for f in COMPILED}  # type: ignore[attr-defined]
-    read_only = np.array([0, 2])
+@pytest.mark.skipif(not hasattr(loops.play, "signatures"), reason="nothing is compiled")
+def test_other_array_kinds_compile_nothing_anew() -> None:
+    batch, games = BatchGame("micro", 4, seed=1), np.array([0, 2])
+
+    def use(kind: Any) -> list[int]:
+        batch.play(batch.random_actions(games=kind), games=kind)
+        batch.observe(games=kind)
+        return [len(loop.signatures) for loop in (loops.play, loops.choose, loops.write_views)]
+
+    compiled = use(games)
+    read_only = games.copy()
     read_only.setflags(write=False)
-    unaligned = np.frombuffer(b"x" + games.tobytes(), np.int64, offset=1)
-    kinds = [
-        np.arange(4)[::2],
-        read_only,
-        unaligned,
-        games.astype(np.int32),
-        games.astype(">i8"),
-        games.astype(np.uint64),
-        np.asfortranarray(np.array([[0, 1], [2, 3]]))[:, 0],
-        [0, 2],
-    ]
-    for kind in kinds:
-        assert np.array_equal(np.asarray(kind), games)
-        play_and_look(batch, kind)
-        envs = HeartsVectorEnv(2, "micro", opponent="easy")
-        _, infos = envs.reset(seed=1)
-        actions = infos["action_mask"].argmax(1)
-        envs.step(actions)
-        whole = np.stack([actions, actions], 1)[:, 0]
-        whole.setflags(write=False)
-        envs.reset(seed=1)
-        envs.step(whole)
-    assert {f: len(f.signatures) for f in COMPILED} == compiled  # type: ignore[attr-defined]
-
-
-COMPILED = [loops.play, loops.deal, loops.next_seeds, loops.find_illegal, loops.write_views]
-COMPILED += [loops.write_masks, loops.choose, loops.step]
-
-
-def play_and_look(batch: BatchGame, games: Any) -> None:
-    """Call every method that takes arrays, with `games` and actions of one kind."""
-    actions = np.full(4, -1)
-    chosen = batch.random_actions(games=games)
-    actions[[0, 2]] = chosen
-    like = actions[::2] if isinstance(games, np.ndarray) else chosen.tolist()
-    batch.views(games)
-    batch.masks(games=games)
-    batch.observe(games=games, players=games if max(games) < 2 else None)
-    batch.play(like, games=games)
-    batch.reset(games=games)
-    batch.reset(games, games=games)
-    batch.step(np.repeat(batch.masks().argmax(1), 2)[::2])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("observation", ENCODERS)
-def test_observations_are_cast_where_asked(observation: str, dtype: type) -> None:
-    batch = BatchGame("two_player", 150, seed=3, observation=observation, num_threads=2)
-    for _ in range(5):
-        batch.play(batch.random_actions())
-    out = np.full((150, *batch.space.shape), 7, dtype)
-    assert batch.observe(out) is out
-    assert np.array_equal(out, batch.observe().astype(dtype))
+    for kind in (np.arange(4)[::2], read_only, games.astype(np.int32), games.astype(">i8"), [0, 2]):
+        assert use(kind) == compiled
 
 
 def refusals() -> list[Any]:
@@ -525,27 +410,17 @@ def refusals() -> list[Any]:
     two = np.array([2, 0, 2])
     return [
         ("step", (illegal,), "actions 1 2 27"),
-        ("step", (legal[:3],), "actions"),
         ("step", (legal, memory[:800].reshape(4, 200), memory[-112:].reshape(4, 28)), "masks"),
         ("step", (covered, beneath), "observations"),
-        ("step", (legal, np.zeros((4, 199), np.int8)), "observations"),
-        ("step", (legal, None, np.zeros((4, 28), np.float32)), "masks"),
         ("step", (legal, None, read_only), "masks"),
         ("play", (illegal,), "actions 1 2 27"),
         *(("play", (np.where(np.arange(4) == 2, wrong, legal),), "actions 2")
           for wrong in (-1, 28, 10**9)),
-        ("play", (np.zeros((4, 1), np.int64),), "actions"),
-        ("play", (np.zeros(4),), "actions"),
-        ("observe", (np.zeros((4, 200), np.float64),), "out"),
         ("observe", (np.zeros((200, 4), np.int8).T,), "out"),
         ("observe", (np.zeros((8, 200), np.int8)[::2],), "out"),
-        ("observe", ([0] * 4,), "out"),
-        ("masks", (np.zeros((4, 27), np.int8),), "out"),
         ("masks", {"games": np.array([4])}, "games"),
         ("play", {"actions": legal[two], "games": two}, "games 2"),
         ("reset", {"games": two}, "games 2"),
-        ("reset", (np.array([1, 2, 3]),), "seeds"),
-        ("reset", (np.array([1, 2, 3, -4]),), "seeds"),
         ("reset", (np.array([1, 2, 3, 2**63 + 5], np.uint64),), "seeds"),
     ]  # fmt: skip
 

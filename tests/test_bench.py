@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.__main__ import app
-from bench.speed import Result, agreed, tables
+from bench.speed import agreed
 from tests.refusals import mistake
 
 
@@ -57,22 +57,3 @@ def test_yardstick_equals_a_batch(games, steps):
     nothing = np.zeros(games, np.int64)
     with pytest.raises(ValueError, match="illegal"):
         yardstick.step(nothing - 1, np.empty((games, 200), np.int8), np.empty((games, 28), np.int8))
-
-
-def test_batches_are_shown_as_shares_of_the_yardstick():
-    names = {
-        "BatchGame(4096).step, two_player": (30.0, "0.60"),
-        "BatchGame(4096).step, 2 threads, two_player": (60.0, "1.20"),
-        "BatchGame(1024).step, two_player": (30.0, ""),  # of another size than the yardstick
-        "BatchGame(4096).step, classic": (30.0, ""),
-        "C, one core (4096), two_player": (50.0, "1.00"),
-    }
-    results = [
-        Result("batch", name, "decisions/s", ours=True, value=value)
-        for name, (value, _) in names.items()
-    ]
-    ((_, columns, rows),) = tables(results)
-    assert columns[-1] == "of C, one core"
-    assert {row[0]: row[-1] for row in rows} == {name: share for name, (_, share) in names.items()}
-    ((_, columns, rows),) = tables(results[:-1])
-    assert len(columns) == len(rows[0]) == 4

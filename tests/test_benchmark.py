@@ -7,7 +7,6 @@ import json
 import os
 import signal
 from copy import deepcopy
-from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -35,11 +34,6 @@ from tests.players import CODE, Lowest, write_player
 from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run as command
 
-POLICY = """
-    def action_probs(self, views):
-        legal = views.legal_table
-        return legal / legal.sum(1, keepdims=True)
-"""
 CHAMPIONS = {
     "two_player": "ccd3afab6cae0245d621b7272c68ac07af2e5527310ab1b104dd181c13a10bc4",
     "mini": "e47bba2d2a3be187d6588d2b7bcb93f18da8cdcccf43a0ac9e103651d965c6cc",
@@ -193,10 +187,6 @@ def test_benchmark_reports_exact_exploitability(tmp_path):
     found = Benchmark(f"{code}:Mine", "micro", deals=2).exploitability(silent)
     assert found["exploitability"] > 0.1
     assert not found["one_draw"]
-    code.write_text(CODE.format(0).replace("view.legal_actions()[0]", "99"))
-    found = Benchmark(f"{code}:Mine", "micro", deals=2).exploitability(silent)
-    assert found["exploitability"] is None
-    assert "99" in found["why"]
 
 
 def test_replayed_benchmark_result_is_byte_identical(kept, tmp_path):
@@ -235,7 +225,6 @@ def digest_of(spec, *, isolate=False):
 
 DECLARED = {
     "in its class": "class Mine:\n    files = ('a.bin', 'b.bin')\n",
-    "in a base class": "class B:\n    files = ['a.bin', 'b.bin']\nclass Mine(B):\n",
     "in the agent": "class Mine:\n    def __init__(self): self.files = ('a.bin', 'b.bin')\n",
     "in its module": "files = ('a.bin', 'b.bin')\nclass Mine:\n",
 }
@@ -260,36 +249,6 @@ def test_digest_covers_code_and_declared_files(tmp_path, monkeypatch, where):
     (folder / "b.bin").unlink()
     with pytest.raises(HeartsError, match=r"b\.bin"):
         Participant(f"{code}:Mine", 0)
-
-
-def test_digest_of_agent_object_covers_its_files(tmp_path):
-    weights, digests = tmp_path / "weights.bin", set()
-    for content in (b"1", b"2", b"2"):
-        weights.write_bytes(content)
-        mine = Lowest()
-        mine.files = [str(weights)]
-        digests.add(Participant(mine, 0).digest)
-    assert len(digests - {None}) == 2
-    mine.files = "weights.bin"
-    with pytest.raises(HeartsError, match="files"):
-        Participant(mine, 0)
-
-
-@pytest.mark.slow
-def test_isolated_agent_has_the_same_exploitability(tmp_path):
-    found = set()
-    for number, body in enumerate((CODE.format(0), CODE.format(0) + POLICY)):
-        file = tmp_path / f"mine{number}.py"
-        file.write_text(body)
-        here, there = (
-            bench.Benchmark(f"{file}:Mine", "micro", deals=2, isolate=isolate).exploitability(
-                silent
-            )
-            for isolate in (False, True)
-        )
-        assert here == there
-        found.add(here["exploitability"])
-    assert len(found) == 2  # the agent's own probabilities count
 
 
 @pytest.mark.parametrize(
@@ -387,11 +346,6 @@ def test_every_forged_field_is_found(played):
             assert way[0] in ("protocol", "track", "split", "deals", "agent"), way
 
 
-def test_added_field_is_found(played):
-    result, found = played
-    assert found(result | {"rank": 1}) == ["rank: 1, now None"]
-
-
 # ---- an agent that does not repeat itself --------------------------------------------------------
 def shifted(result, by, deals=slice(None)):
     """Return a copy of a result with better margins and consistent means."""
@@ -433,13 +387,8 @@ def test_margins_beyond_chance_fail_verification(played, by):
     ("way", "change"),
     [
         (("margin",), otherwise),
-        (("ci95", 1), otherwise),
-        (("opponents", 2, "margin"), otherwise),
         (("opponents", 2, "digest"), otherwise),
-        (("opponents", 2, "opponent"), otherwise),
         (("agent", "name"), otherwise),
-        (("rules",), otherwise),
-        (("is_full",), otherwise),
         (("dealt", "seed"), otherwise),
         *((("opponents", 1, "margins"), lambda _, m=m: m) for m in ([], None, ["x"] * 300, 7)),
     ],
@@ -469,15 +418,7 @@ def test_entry_keeps_declarations_and_verifies_beside_its_code(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["authors="],
-        ["authors=A", "authors=B"],
-        ["authors=A\nB"],
-        ["code=example.org"],
-        ["repeats=yes"],
-    ],
-    ids=str,
+    "words", [["authors="], ["authors=A", "authors=B"], ["repeats=yes"]], ids=str
 )
 def test_invalid_declaration_is_refused(words):
     given = [word for text in words for word in ("--declare", text)]
@@ -523,25 +464,17 @@ def test_stopped_benchmark_resumes_to_the_same_result(kept, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_invalid_benchmark_command_is_refused(kept, tmp_path):
-    mistake(run(), "agent")
     mistake(run("pro", "--track", "min"), "track", "mini")
-    mistake(run("pro", "--split", "tset"), "split", "test")
     mistake(run("pro", "--declare", "budget=2ms"), "budget", "50ms")
-    mistake(run("pro", "--deals", 1), "deals")
     mistake(run("pro", "--track", "micro", "--deals", 5001), "deals", "5,000")
-    mistake(run("nobody"), "agent", "nobody")
     mistake(run("pimc", "--track", "classic"), "rules")
-    mistake(run("pro", "--json", kept), "--json")
-    mistake(run("pro", *FEW, "--save", tmp_path / "no" / "x.jsonl"), "--save")
-    mistake(run("--resume", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", kept, "--track", "mini"), "--track")
-    mistake(run("--verify", kept, "--deals", 2), "--deals")
     mistake(run("--verify", kept, "--resume", kept), "--verify")
 
 
 # ---- what is shown -------------------------------------------------------------------------------
-def test_replay_shows_worst_deals_of_a_result(kept, tmp_path):
+def test_replay_shows_worst_deals_of_a_result(kept):
     told = command("replay", kept)
     assert told.exit_code == 0, told.stderr
     record = read_benchmark(kept)
@@ -561,12 +494,6 @@ def test_replay_shows_worst_deals_of_a_result(kept, tmp_path):
         ["easy-v1", "standard-v1"],
     )
     assert [one.game.to_text() for one in (first, second)] == lost[0][1]["games"]
-    for worst in ([], [7], None):
-        for figures in record["result"]["opponents"]:
-            figures["worst"] = worst
-        path = tmp_path / "none.json"
-        path.write_bytes(encoded(record_of(record["result"], record["run"])))
-        mistake(command("replay", path), "result")
 
 
 def test_verdict_states_the_place_in_the_field():
@@ -594,31 +521,3 @@ def test_benchmark_reports_training_decisions(tmp_path):
     assert "micro dev" in run(path, "--deals", 2).stdout  # the track that it was trained for
     with raises_hearts_error(HeartsError, "decisions", "1,233", "1,234"):
         Benchmark(str(path), "micro", deals=2, decisions=1233)
-
-
-def test_benchmark_reports_faults_with_their_reason(tmp_path):
-    code, out = tmp_path / "mine.py", tmp_path / "r.json"
-    code.write_text("class Mine:\n    def act(self, view):\n        raise OSError('no plan')\n")
-    told = run(f"{code}:Mine", *FEW, "--json", out)
-    assert told.exit_code == 0, told.stderr
-    assert "48 deals" in told.stderr
-    assert "OSError: no plan, line 3 of mine.py" in told.stderr
-    assert "Your hand" in told.stderr
-    record = read_benchmark(out)
-    assert record["run"]["examples"][0]["text"].startswith("OSError")
-    assert "examples" not in record["result"]["opponents"][0]
-
-
-@pytest.mark.slow
-def test_four_players_have_ranks_seats_and_faults(tmp_path):
-    code = tmp_path / "mine.py"
-    code.write_text("class Mine:\n    def act(self, view):\n        return 99\n")
-    track = replace(TRACKS["classic"], field=("easy-v1",))
-    game = Benchmark(f"{code}:Mine", "classic", deals=2)
-    game.track, game.field = track, track.players()
-    game.contest.pairings = [(0, 1)]
-    record = game.run(show=silent)
-    columns, _ = shown.figures_of(record)
-    assert {"rank", "faults"} <= {*columns}
-    assert worst_deals(record)[0].names() == [f"{code}:Mine", "easy-v1 1", "easy-v1 2", "easy-v1 3"]
-    assert record["result"]["opponents"][0]["faults"] == 8

@@ -11,7 +11,7 @@ from hearts_agents import make_agent
 from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.models.network import load_agent
-from hearts_agents.search_agent import Budget, SearchAgent, _means, _places, _shared
+from hearts_agents.search_agent import Budget, SearchAgent, _shared
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Tracker, belief
@@ -21,8 +21,6 @@ from hearts_train.measure.evaluation import evaluate
 from tests.players import network_player
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
-
-MINI = Rules.preset("mini")
 
 
 @pytest.mark.parametrize(
@@ -84,25 +82,6 @@ def test_other_games_are_refused(name, rules, words):
         make_agent(name).check_rules(Rules.make(rules))
 
 
-def test_taught_network_predicts_pimc():
-    """Compare its choices with those of pimc in deals against the champion."""
-    pimc, champion = make_agent("pimc"), make_agent("champion")
-    model = load_agent(weights_of("two_player", "taught"))
-    batch, same = BatchGame("two_player", 60, seed=5, autodeal=False), []
-    while not batch.done.all():
-        games = np.flatnonzero(~batch.done)
-        views = batch.views(games=games)
-        actions = champion.act_batch(views)
-        own = np.flatnonzero(views.players == games % 2)
-        if len(own):
-            actions[own] = pimc.act_batch(views.subset(own))
-            is_choice = views.legal_table[own].sum(1) > 1
-            same += (model.act_batch(views.subset(own)) == actions[own])[is_choice].tolist()
-        batch.play(actions, games=games)
-    assert len(same) > 400
-    assert np.mean(same) > 0.9
-
-
 # ---- search --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("search", "seconds", "worlds"),
@@ -156,25 +135,6 @@ def test_search_plays_as_a_plain_count(models):
     assert different
 
 
-def test_opponent_models_count_by_their_probability():
-    views = BatchGame("two_player", 2, seed=1).views()
-    infosets = Tracker(network_player("two_player").action_probs).infosets(views)
-    count = len(infosets.weights) // 2
-    batches = _shared([(infosets, np.log([0.75, 1.0])), (infosets, np.log([0.25, 0.0 + 1e-300]))])
-    places = _places(batches)
-    for view, parts in enumerate(([12, 4], [16, 0])):
-        own = infosets.numbers == view
-        both = np.concatenate([each[own] for each in places])
-        assert sorted(both) == list(range(2 * count))
-        assert [int((each[own] < 16).sum()) for each in places] == parts
-        first = np.sort(np.flatnonzero(places[0][own] < 16))
-        assert first.max() > count / 2  # equally likely ones: not the first of the list
-    sums = np.array([[[2.0, -np.inf], [9.0, 5.0]], [[8.0, -np.inf], [0.0, 0.0]]])
-    weights = np.array([[0.5, 1.0], [1.0, 0.0]])
-    means = _means(batches, sums, weights)
-    np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
-
-
 def test_short_time_limit_is_nearly_met(clock, monkeypatch):
     """The clock advances by a millisecond per world."""
     values = Responses.card_values
@@ -200,27 +160,15 @@ def test_short_time_limit_is_nearly_met(clock, monkeypatch):
     [
         *(
             (lambda search=search: make_agent("champion", search=search), "search")
-            for search in ("", "0", "0ms", "-5", "5m", "many", "1.5", "9" * 30)
+            for search in ("", "0", "5m", "1.5", "9" * 30)
         ),
         (lambda: make_agent("champion", greedy="no"), "greedy no"),
         (lambda: make_agent("champion", small="no"), "small no"),
-        (lambda: load_agent(weights_of("mini"), greedy=None), "greedy"),
         (lambda: load_agent(5), "checkpoint 5"),
-        (lambda: SearchAgent("champion"), "policy champion make_agent"),
         (lambda: SearchAgent(make_agent("champion")), "policy make_agent"),
-        (lambda: SearchAgent(network_player(), tau="a"), "tau a"),
         (lambda: SearchAgent(network_player(), tau=0.0), "tau 0.0"),
         (lambda: SearchAgent(network_player(), epsilon=2.0), "epsilon 2.0"),
-        *(
-            (lambda models=models: SearchAgent(network_player(), models=models), "models")
-            for models in ({}, ["pimc"], 3)
-        ),
-        (
-            lambda: SearchAgent(
-                network_player(), models=[network_player("two_player")]
-            ).check_rules(MINI),
-            "rules",
-        ),
+        (lambda: SearchAgent(network_player(), models=["pimc"]), "models"),
         (lambda: SearchAgent(network_player()).check_rules(Rules.preset("classic")), "rules"),
     ],
 )
@@ -260,21 +208,6 @@ def test_search_result_is_independent_of_other_views(model):
     assert together == fresh
     for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert twin.act_batch(views).tolist() == together
-
-
-@pytest.mark.slow
-def test_search_in_parts_equals_search_at_once(monkeypatch):
-    from hearts_agents import search_agent
-
-    batch = BatchGame("two_player", 20, seed=5)
-    for _ in range(6):
-        batch.play(batch.random_actions())
-    views = batch.views()
-    chosen = []
-    for size in (3, 1000):
-        monkeypatch.setattr(search_agent, "_AT_ONCE", size)
-        chosen.append(SearchAgent(network_player("two_player"), "all").act_batch(views).tolist())
-    assert chosen[0] == chosen[1]
 
 
 # ---- where people meet it ------------------------------------------------------------------------

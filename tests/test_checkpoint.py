@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import (
     CHECKPOINT_NAME,
     Checkpoint,
@@ -84,16 +83,6 @@ def test_equal_players_have_equal_files_in_every_process(path, tmp_path):
     environment = python_environment() | {"PYTHONHASHSEED": "77"}
     subprocess.run([sys.executable, "-c", WRITES, path, again], check=True, env=environment)
     assert again.read_bytes() == path.read_bytes()
-
-
-def test_path_and_folder_load_the_same_player(path):
-    tensors = random_tensors()
-    views = BatchGame(RULES, 16, seed=2).views()
-    places = path, path.parent, str(path), str(path.parent)
-    greedy = [make_agent(place).act_batch(views).tolist() for place in places]
-    assert all(actions == greedy[0] for actions in greedy)
-    drawn = NetworkAgent(Network(tensors), RULES, greedy=False, seed=7).act_batch(views)
-    assert drawn.tolist() == load_agent(path, seed=7, greedy=False).act_batch(views).tolist()
 
 
 def reference_action(view: PlayerView) -> int:
@@ -174,16 +163,11 @@ def test_damaged_file_is_refused_and_pickle_not_run(path, tmp_path):
     ("section", "values", "words"),
     [
         ("encoder", {"name": "flatt"}, ["encoder", "'flatt'", "'flat'"]),
-        ("encoder", {"size": INPUTS + 1}, ["encoder", str(INPUTS + 1)]),
         ("encoder", {"layout": "0" * 16}, ["encoder", "layout"]),
         ("rules", {"trump": "X"}, ["rules", "trump", "'X'"]),
-        ("rules", {"jokers": 2}, ["rules", "jokers"]),
         ("rules", {"moon": "choose"}, ["network.layers", "30"]),
-        ("network", {"kind": "cnn"}, ["network.kind", "'cnn'", "mlp"]),
         ("network", {"activation": "relUU"}, ["network.activation", "relu"]),
-        ("network", {"layers": []}, ["network.layers"]),
         ("network", {"layers": [INPUTS, 24.0, 28]}, ["network.layers"]),
-        ("network", {"layers": [INPUTS, 23, 16, 28]}, ["policy.0.weight", "23"]),
         ("network", {"layers": [INPUTS, 24, 28]}, ["policy.1.weight"]),
     ],
 )
@@ -191,15 +175,6 @@ def test_mismatched_header_is_refused(path, section, values, words):
     edit(path, section, **values)
     with raises_hearts_error(CheckpointError, *words, path.name):
         load_agent(path)
-
-
-@pytest.mark.parametrize("section", ["encoder", "rules", "network", "training"])
-@pytest.mark.parametrize("text", ["{", "[]", "7", '"x"', "[" * 100_000])
-def test_damaged_header_or_later_version_is_refused(path, section, text):
-    for key, value in ((section, text), ("version", "2")):
-        rewrite(path, **{key: value})
-        with raises_hearts_error(CheckpointError, key):
-            load_agent(path)
 
 
 def test_changed_weight_or_header_is_refused(path):
@@ -226,18 +201,16 @@ def test_mismatched_tensors_are_refused(path):
     rewrite(path, tensors | {"policy.0.bias": np.zeros(24, np.float64)})
     with raises_hearts_error(CheckpointError, "policy.0.bias", "float64"):
         load_agent(path)
+    rewrite(path, tensors, version="2")
+    with raises_hearts_error(CheckpointError, "version"):
+        load_agent(path)
 
 
 def test_checkpoint_refuses_to_play_other_rules(path):
     agent = load_agent(path)
     other = Rules.preset("two_player").replace(trump=None)
-    for rules in (other, Rules.preset("mini")):
-        game = Game.deal(rules, seed=0)
-        assert game.current_player is not None
-        with raises_hearts_error(CheckpointError, "rules"):
-            agent.act(game.view(game.current_player))
-        with raises_hearts_error(CheckpointError, "rules"):
-            agent.act_batch(BatchGame(rules, 3).views())
+    with raises_hearts_error(CheckpointError, "rules"):
+        agent.act_batch(BatchGame(other, 3).views())
     game = Game.deal(Rules.from_dict(RULES.to_dict()), seed=0)  # equal, another object
     assert game.current_player is not None
     assert agent.act(game.view(game.current_player)) in game.legal_actions()

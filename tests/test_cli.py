@@ -17,11 +17,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME
 from hearts_agents.programs.process import python_environment
 from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, Game, HeartsError, Rules, __version__
+from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.rules.explain import explain, option_rows
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
@@ -113,31 +112,13 @@ def test_new_agent_plays_and_digest_covers_its_weights(tmp_path, monkeypatch):
     assert Participant(agent, 0).to_json()["digest"] != first
     code = Path("mine.py").read_text()
     Path("home").mkdir()
-    wrong = {"mine": "mine.py", "a/b": "a", "my-agent": "my-agent", ".py": "", "class": "class"}
-    wrong |= {"home": "home/my_agent", "2nd": "2nd", "numpy": "module", "random.py": "module"}
+    wrong = {"mine": "mine.py", "a/b": "a", "my-agent": "my-agent", "home": "home/my_agent"}
+    wrong |= {"class": "class", "random.py": "module"}
     for name, said in wrong.items():
         mistake(run("agents", "--new", name), "--new", said)
     assert run("agents", "--new", "home/mine").exit_code == 0
     assert sorted(path.name for path in Path("home").iterdir()) == ["mine.json", "mine.py"]
     assert Path("mine.py").read_text() == code
-
-
-@quick_cases("preset", list(PRESETS), ["mini", "omnibus"])
-def test_template_agent_plays_every_game(preset):
-    agent = make_agent("hearts_agents.template:MyAgent", seed=3, temperature=0.5)
-    batch = BatchGame(preset, 8, seed=4, autodeal=False)
-    while not batch.done.all():
-        games = np.flatnonzero(~batch.done)
-        views = batch.views(games)
-        probs, actions = agent.action_probs(views), agent.act_batch(views)
-        assert not probs[~views.legal_table.astype(bool)].any()
-        assert probs.sum(1) == pytest.approx(1)
-        assert probs[np.arange(len(views)), actions].all()
-        agent.reseed(5)
-        acted = agent.act(views[0])
-        agent.reseed(5)
-        assert agent.act_batch(views)[0] == acted
-        batch.play(actions, games=games)
 
 
 def test_agents_describes_every_agent():
@@ -183,11 +164,6 @@ def test_rules_explains_both_readings_of_the_queen(preset):
         assert other == rules.replace(queen_any_time=True)
         said_there = [s for s in explain(other) if "queen of spades" in s]
         assert said_there == ["The queen of spades may be played instead of following suit."]
-
-
-@pytest.mark.parametrize("changed", ['removed=["QS"] hand_size=12', 'card_points={"2H":1}'])
-def test_rules_omits_a_queen_without_points(changed):
-    assert "queen" not in " ".join(explain(Rules.from_text(f"classic {changed}")))
 
 
 def test_rules_lists_presets_and_applies_changes():
@@ -287,9 +263,7 @@ def test_early_or_late_ctrl_c_shows_no_traceback(at, tmp_path):
     "words",
     [
         ["evaluate", "easy", "--deals", "32", "--opponents", "easy"],
-        ["compare", "easy", "standard", "--deals", "64"],
         ["tournament", "easy", "standard", "--deals", "32"],
-        ["benchmark", "easy", "--track", "micro", "--deals", "32"],
         ["exploit", "easy", "--rules", "two_player", "--attackers", "belief", "--deals", "32"],
     ],
     ids=" ".join,
@@ -351,24 +325,14 @@ def test_warning_is_one_line(monkeypatch):
     ("args", "words"),
     [
         (["nope"], ["", "nope", "--help"]),
-        (["--nope"], ["", "--nope"]),
-        (["evaluate"], ["agent", "--help"]),
         (["evaluate", "standart"], ["agent", "'standart'", "'standard'"]),
         (["evaluate", "pro", "--opponents", ","], ["--opponents"]),
         (["evaluate", "pro", "--deals", "x"], ["", "--deals", "--help"]),
-        (["evaluate", "pro", "--deals", "1"], ["deals", "2 to 10,000,000"]),
         (["evaluate", "pro", "--seed", "-1"], ["seed"]),
-        (["evaluate", "pro", "--rules", "two_players"], ["rules", "'two_player'"]),
         (["evaluate", "pro", "--rules", "classic", "--players", "3"], ["players", "4", "3"]),
-        (["evaluate", "nowhere.safetensors"], ["checkpoint", "nowhere.safetensors"]),
-        (["tournament", "pro"], ["agents", "2"]),
         (["tournament", "pro", "pro"], ["agents", "pro"]),
         (["play", "--opponent", "pro,easy"], ["opponent", "2", "1"]),
-        (["evaluate", "pro", "--rules", "party players=5", "--players", "6"], ["players", "once"]),
-        (["evaluate", "easy", "--plot", "none/x.png"], ["--plot"]),
         (["replay", "nowhere.txt"], ["nowhere.txt"]),
-        (["train", "nowhere"], ["config", "nowhere"]),
-        (["train", "smoke", "--set", "env.rules=two_players"], ["", "two_player"]),
         (["train", "--resume", "nowhere"], ["resume", "nowhere"]),
         (["train", "--resume", "nowhere", "--run", "there"], ["--run"]),
         (["agents", "--new", "mine", "--json"], ["--json", "--new"]),
@@ -414,13 +378,6 @@ def test_missing_extra_is_named(monkeypatch):
     assert '-e ".[train]"' in errors.needs("train")  # this is a checkout
     monkeypatch.setattr(errors, "__file__", "/lib/hearts_env/support/errors.py")
     assert "'hearts-env[train]'" in errors.needs("train")
-
-
-def test_plot_without_matplotlib_is_refused_before_play(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = run("evaluate", "easy", "--opponents", "easy", "--deals", 2, "--plot", "x.png")
-    mistake(done, "--plot", errors.needs("train"))
-    assert done.stdout == ""
 
 
 # ---- the file of --json --------------------------------------------------------------------------
@@ -489,29 +446,18 @@ LONG = "a" * 250
     ("words", "told"),
     [
         ("evaluate easy --save p.svg --plot p.svg", "--plot p.svg --save"),
-        ("evaluate easy --resume p.svg --plot ./p.svg", "--plot p.svg --save"),
         ("tournament easy pro --save p --json p", "--json p --save"),
         (
             "solve micro --save y.safetensors --policy y.safetensors",
             "--policy y.safetensors --save",
         ),
-        ("benchmark easy --save z --json z", "--json z --save"),
         ("analyse deal.html --html deal.html", "--html deal.html FILE"),
         ("evaluate easy --json kept", "--json kept"),
-        ("evaluate easy --json x --save x", "--json x --save"),
         ("train smoke --run .", "run '.'"),
         ("evaluate easy --save /", "--save '/'"),
-        ("compare easy pro --save .", "--save '.'"),
-        ("exploit easy --save ..", "--save '..'"),
         ("evaluate easy --json .", "--json '.'"),
-        ("benchmark easy --save .", "--save '.'"),
-        ("benchmark --resume .", "file '.'"),
         ("benchmark --resume kept", "resume 'kept'"),
         (f"evaluate easy --save {LONG}", "--save aaa"),
-        (f"evaluate easy --plot {LONG}.png", "--plot aaa"),
-        ("evaluate easy --isolate --time-limit 1e10", "time_limit 1e+10"),
-        ("evaluate /dev/null", "checkpoint '/dev/null'"),
-        ("solve --resume .", "--resume ."),
         ("replay deal.html --plot kept", "--plot kept"),
     ],
 )
@@ -542,16 +488,10 @@ def test_seed_is_read_from_a_file(tmp_path):
     assert found[1:] == found[:1] * 2
 
 
-@pytest.mark.parametrize("content", ["", "12 34", "a secret", "-98765432198", "9" * 5000])
+@pytest.mark.parametrize("content", ["", "a secret", "-98765432198", "9" * 5000])
 def test_invalid_seed_file_is_refused_without_quoting_it(tmp_path, content):
     file = tmp_path / "secret"
     file.write_text(content)
-    for words in (
-        ["evaluate", "easy"],
-        ["tournament", "easy", "standard"],
-    ):
-        done = CliRunner().invoke(app, [*words, "--seed", f"@{file}"])
-        assert done.exit_code == 2
-        (line,) = done.stderr.splitlines()
-        assert "seed" in line
-        assert not content or content not in line
+    done = run("evaluate", "easy", "--seed", f"@{file}")
+    mistake(done, "", "seed")
+    assert not content or content not in done.stderr

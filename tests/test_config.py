@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import yaml
@@ -17,7 +17,6 @@ from hearts_train.learn.config_files import (
     shipped_configs,
 )
 from hearts_train.learn.loop import LEARNERS
-from hearts_train.learn.ppo import Learner
 from tests.refusals import raises_hearts_error
 
 
@@ -68,31 +67,19 @@ def test_overrides_are_yaml():
     ("override", "words"),
     [
         ("ppo.lerning_rate=1", ["ppo.lerning_rate", "'learning_rate'"]),
-        ("sede=1", ["'sede'", "'seed'"]),
         ("schedule=[{unti: 1}]", ["schedule.0.unti", "'until'"]),
         ("ppo.learning_rate=-1", ["ppo.learning_rate", "-1", "0"]),
         ("ppo.magnet_coef_end=0.1", ["ppo.magnet_coef", "average"]),
-        ("ppo.num_epochs=2.5", ["ppo.num_epochs", "2.5"]),
         ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
         ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
-        ("env.seat=left", ["env.seat", "'left'", "random"]),
         ("budget.minutes=null", ["budget", "minutes: 3"]),
         ("ppo.batch_size=1e9", ["ppo.batch_size", "1000000000", "smaller"]),
-        ("schedule=[]", ["schedule", "1"]),
         ("schedule=[{until: 0.5}]", ["schedule", "0.5", "1.0"]),
-        ("schedule=[{opponents: {}}]", ["schedule.0.opponents", "1"]),
         ("schedule.0.until=0.5", ["schedule", "list"]),
-        ("network.trunk=[0]", ["network.trunk.0", "0"]),
-        ("algorithm=a2c", ["algorithm", "'a2c'", "'maskable_ppo'", "'vrpo'"]),
-        ("device=tpu", ["device", "'tpu'", "'cuda'"]),
         ("name=../x", ["name", "'../x'"]),
-        ("seed", ["--set", "key.sub=value"]),
         ("seed=[", ["--set seed", "YAML"]),
         pytest.param(f"schedule.{'1.' * 5000}=1", ["schedule"], id="long key"),
-        ("model_dump.x=1", ["'model_dump'"]),
         ("seed=2026-11-26", ["seed", "date", "integer"]),
-        ("seed=!!timestamp x", ["--set seed", "YAML"]),
-        ("seed.x=1", ["seed"]),
         pytest.param(f"name={'x' * 5000}/", ["name", "xxx..."], id="long value"),
     ],
 )
@@ -116,15 +103,11 @@ def test_unknown_config_suggests_the_nearest_name():
     ("text", "words"),
     [
         ("name: a\nseed: [\n", ["line 3", "YAML"]),
-        ("seed: 2026-13-40\n", ["YAML"]),
-        ("seed: !!int 0x_\n", ["YAML"]),
-        pytest.param("seed: " + "9" * 5000, ["YAML"], id="long"),
         pytest.param("seed: " + "[" * 5000, ["YAML"], id="deep"),
         pytest.param("seed: 1 #" + "x" * 200_000, ["100,000"], id="large"),
         ("1: 2\n", ["1: 1", "string"]),
         ("- seed\n", ["key: value"]),
         ("seed: !!python/object/apply:os.getcwd []\n", ["YAML"]),
-        ("{[1]: 2}\n", ["key"]),
     ],
 )
 def test_files_without_a_config_raise(tmp_path, text, words):
@@ -153,12 +136,7 @@ def test_nested_yaml_aliases_are_refused_at_once(tmp_path):
     ("text", "value"),
     [
         ("1e6", 1e6),
-        ("-1E-3", -1e-3),
         (".5", 0.5),
-        ("5.", 5.0),
-        ("10", 10),
-        ("true", True),
-        ("null", None),
         ("", None),
         ("'1e6'", "1e6"),
     ],
@@ -182,25 +160,16 @@ def test_every_algorithm_has_a_learner():
     assert tuple(LEARNERS) == get_args(Name)
 
 
-POSITIONS = {"pretraining": {"positions": 100}}
-
-
 @pytest.mark.parametrize(
     ("algorithm", "changes", "names"),
     [
-        ("maskable_ppo", {"device": "cuda"}, "device cuda"),
-        ("maskable_ppo", {"precision": "bfloat16"}, "precision bfloat16"),
         (
             "maskable_ppo",
             {"env": {"num_envs": 3}, "ppo": {"num_steps": 3, "batch_size": 2}},
             "ppo.batch_size 9",
         ),
-        ("vrpo", POSITIONS, "pretraining.positions"),
-        ("maskable_ppo", {"ema_decay": 0.5}, "ema_decay"),
-        ("exact", POSITIONS, "pretraining.positions"),
+        ("vrpo", {"pretraining": {"positions": 100}}, "pretraining.positions"),
         ("exact", {"ema_decay": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef"),
-        ("exact", {"device": "cuda"}, "device cuda"),
-        ("exact", {"compile": True}, "compile"),
         ("exact", {"schedule": [{"opponents": {"self": 1, "easy": 1}}]}, "schedule"),
     ],
 )
@@ -215,8 +184,6 @@ def test_conflicting_settings_raise(algorithm, changes, names):
     [
         (1, {"decisions": 50_000_000}, "ppo", True),
         (2, {"decisions": 50_000_000}, "ppo", False),
-        (1, {"decisions": 49_999_999}, "ppo", False),
-        (1, {"minutes": 10.0}, "vrpo", True),
         (1, {"minutes": 9.0, "decisions": 50_000_000}, "ppo", False),
         (1, {"decisions": 50_000_000}, "exact", False),
     ],
@@ -234,7 +201,7 @@ def test_compile_auto_is_decided_before_the_run(
     assert config.decided().compile is False
 
 
-def test_updates_larger_than_memory_raise(monkeypatch):
+def test_updates_larger_than_memory_raise():
     for field, env, steps in (
         ("config env.num_envs", {"num_envs": 10**11}, 1),
         ("config ppo.num_steps", {"num_envs": 64}, 10**12),
@@ -242,10 +209,3 @@ def test_updates_larger_than_memory_raise(monkeypatch):
     ):
         with raises_hearts_error(ConfigError, *field.split()):
             make_config({"env": env, "ppo": {"num_steps": steps}})
-
-    def fails(*_: Any, **__: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(Learner, "kind_of_games", fails)
-    with raises_hearts_error(ConfigError, "ppo.num_steps", 1024):
-        Learner(TrainConfig())

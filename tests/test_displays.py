@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 from hearts_env import Game
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.display import ResultTable
-from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.tournament import tournament
 from tests.strategies import played_on
 from tests.test_render import cards_in_svg
 
@@ -33,22 +31,6 @@ def test_result_table_escapes_html() -> None:
     assert cells(table.to_html()) == [["x<y", "z"], ["<script>", "1 & 2"], ["", "ü"]]
     assert "<caption>a &lt;b&gt; &amp; c</caption>" in table.to_html()
     assert "caption" not in ResultTable("", ["x"], []).to_html()
-
-
-def test_an_evaluation_shows_its_margin() -> None:
-    result = evaluate("standard", "easy", deals=20, seed=1)
-    head, row = cells(result._repr_html_())
-    shown = dict(zip(head, row, strict=True))
-    half = (result.ci95[1] - result.ci95[0]) / 2
-    assert shown["against"] == "easy"
-    assert shown["margin"] == f"{result.margin:+.2f} ± {half:.2f}"
-
-
-def test_tournament_shows_ranking_and_pairings() -> None:
-    result = tournament(["easy", "standard", "random"], "mini", deals=20, seed=1)
-    rows = cells(result._repr_html_())
-    assert [row[0] for row in rows[1:4]] == [f"{s.place}. {s.agent}" for s in result.standings]
-    assert len(rows) == 4 + 4
 
 
 def test_an_analysis_shows_every_card() -> None:

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from hearts_agents.programs.process import ProgramError
-from hearts_env import CheckpointError, HeartsError, Rules, RulesError
-from hearts_env.support.arguments import check_number
+from hearts_env import CheckpointError, HeartsError, RulesError
 from hearts_env.support.errors import MAX_MESSAGE, MAX_QUOTED, quoted
 from hearts_train.learn.config import ConfigError
-from tests.refusals import raises_hearts_error
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("hearts_env", "agents/hearts_agents", "train/hearts_train")
@@ -63,13 +61,6 @@ def test_quoted_values_are_always_short():
     assert quoted("ab") == "'ab'"
     assert quoted([1, "b"]) == "[1, 'b']"
     assert quoted("x" * 100) == "'" + "x" * 76 + "..."
-
-
-def test_checks_pass_the_value_on():
-    with raises_hearts_error(HeartsError, "deals", 10, value=11, hint=10):
-        check_number("deals", 11, 1, 10)
-    with raises_hearts_error(RulesError, "players", value=9):
-        Rules.make("classic", players=9)
 
 
 @pytest.mark.parametrize("value", [None, 9, 2.5, "text"])

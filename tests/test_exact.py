@@ -6,7 +6,7 @@ import torch
 
 from hearts_agents.models.network import load_agent
 from hearts_env import HeartsError
-from hearts_env.solve.best_response import best_response, exploitability, exploitability_of
+from hearts_env.solve.best_response import exploitability, exploitability_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
@@ -100,18 +100,6 @@ def test_exact_learning_approaches_equilibrium(descent, least):
     assert drawn(learner) < least
 
 
-@pytest.mark.slow
-def test_second_stage_starts_from_the_first_policy():
-    """With tiny steps the player keeps its sharpened policy."""
-    learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, ema_decay=0.0))
-    for _ in range(30):
-        learner.update()
-    before = drawn(learner)
-    assert before < 0.1
-    for _ in range(30):
-        assert learner.update()["best_responses_win"] == pytest.approx(before, abs=1e-4)
-
-
 def fitted_to(learner):
     """Return the weights and losses of the learner's next update."""
     given = {}
@@ -152,36 +140,9 @@ def test_second_stage_follows_the_exploitability_gradient():
         assert abs(value - lower) > 1e-6
 
 
-@pytest.mark.slow
-def test_floor_recovers_actions_that_were_ruled_out():
-    """The gradient alone does not move a deterministic policy."""
-
-    def won_in_the_end(floor):
-        learner = make_learner(recipe({"descent": 1.0, "descent_floor": floor}))
-        with torch.no_grad():
-            learner.network.policy[-1].weight *= 3e4
-        won = [learner.update()["best_responses_win"] for _ in range(60)]
-        assert won[0] > 1.0
-        return won[-1]
-
-    assert won_in_the_end(0.0) > 0.1
-    assert won_in_the_end(0.1) < 1e-3
-
-
 def policy_of(logits, legal):
     """Return the probabilities of the legal actions."""
     return torch.softmax(logits.double().masked_fill(~legal, -torch.inf), 1).numpy()
-
-
-def test_exact_learner_logs_value_before_update():
-    learner = make_learner(recipe())
-    chances = [
-        chances_of(side, learner._log_policy(one).exp().numpy(), one.legal.numpy())
-        for side, one in zip(learner.tree.sides, learner._positions, strict=True)
-    ]
-    assert learner.update()["value"] == pytest.approx(learner.tree.value(*chances))
-    gain = best_response(learner.tree, 0, chances[1]).value
-    assert gain >= learner.tree.value(*chances)
 
 
 @quick_cases("descent", [0.0, 59 / 60, 1.0], [59 / 60])

@@ -17,8 +17,7 @@ from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.hands import HandContest
 from tests.executor_work import Work, raise_unsendable
 from tests.players import CODE
-from tests.refusals import mistake, raises_hearts_error
-from tests.test_cli import run
+from tests.refusals import raises_hearts_error
 from tests.waiting import is_running, timeless, wait_until
 
 SQUARES = [number**2 for number in range(12)]
@@ -79,22 +78,6 @@ def test_invalid_backend_or_work_raises(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with raises_hearts_error(HeartsError, "backend", "ray"):
         spread(abs, [1], backend="ray")
-
-
-@pytest.mark.parametrize("error", [Exception("timed out"), ConnectionError("no cluster\nat all")])
-def test_failing_ray_start_leaves_one_error_line(error, monkeypatch):
-    ray = pytest.importorskip("ray")
-    ended = []
-
-    def init(**_):
-        raise error
-
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", init)
-    monkeypatch.setattr(ray, "shutdown", lambda: ended.append(True))
-    args = ["evaluate", "easy", "--rules", "micro", "--deals", "4", "--backend", "ray"]
-    mistake(run(*args), "backend", type(error).__name__, "--backend ray")
-    assert ended
 
 
 ORPHANS = """

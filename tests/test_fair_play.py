@@ -7,16 +7,13 @@ knowledge would change its margin.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
-import shlex
-import sys
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
+from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_agents.baselines import Pro
 from hearts_agents.guard import NO_ACTION, ask
 from hearts_agents.isolation import Isolated
@@ -253,13 +250,8 @@ def test_signal_to_group_leaves_isolated_player_running():
         ([99], [], "illegal"),
         ([0, 0], [], "crashed"),
         ([0], [[0, "raised", ""], [0, "late", ""], [7, "late", ""]], "late"),
-        ([0], [[float("inf"), "raised", ""]], "crashed"),
         ([0], [[0, "odd", ""]], "crashed"),
-        ([0], None, "crashed"),
         ("no", [], "crashed"),
-        (3, [], "crashed"),
-        ([], [], "crashed"),
-        ([], [[1, "raised", ""]], "crashed"),
         pytest.param([0], [[0, "raised", ""]], "crashed 3", id="too few of three"),
     ],
 )
@@ -277,7 +269,7 @@ def test_answer_of_isolated_process_is_checked(actions, faults, kind, monkeypatc
     ]
 
 
-def timed_player(monkeypatch, limit, late=(), start=None):
+def timed_player(monkeypatch, limit, late):
     """An isolated player that plays action 0 and is late in some answers.
 
     Returns it, and the number of views in each message.
@@ -291,7 +283,7 @@ def timed_player(monkeypatch, limit, late=(), start=None):
         return {"actions": to_text(np.array(views.legal_table.argmax(1)), "<i8"), "faults": []}
 
     monkeypatch.setattr(Isolated, "_renew", lambda _: None)
-    monkeypatch.setattr(Isolated, "ready", lambda _: start() if start and asked else None)
+    monkeypatch.setattr(Isolated, "ready", lambda _: None)
     monkeypatch.setattr(Isolated, "_reply_about", reply)
     return Isolated("x", AgentSpec.parse("easy"), Rules.make("two_player"), 0, limit), asked
 
@@ -307,45 +299,6 @@ def test_late_answer_under_time_limit_costs_32_games(limit, monkeypatch):
     expected = views.legal_table.argmax(1)
     expected[late] = NO_ACTION
     assert actions.tolist() == expected.tolist()
-
-
-def test_late_unrestartable_process_is_not_asked_again(monkeypatch):
-    def fails():
-        raise HeartsError("agent: 'x' was not ready; see what it printed")
-
-    player, asked = timed_player(monkeypatch, 1.0, late=[1], start=fails)
-    actions, faults = ask(player, BatchGame("two_player", 70, seed=1, autodeal=False).views())
-    assert asked == [32]
-    assert (actions == NO_ACTION).all()
-    assert [fault.kind for fault in faults] == ["late"] * 32 + ["crashed"] * 38
-
-
-def test_program_under_time_limit_gets_32_views():
-    participant = Participant(f"exec:{shlex.quote(sys.executable)} -V?batch=100", 0)
-    rules = Rules.make("micro")
-    assert participant.seat(rules, 0)._player.batch == 100
-    timed = participant.seat(rules, 0, time_limit=2.0)._player
-    assert (timed.batch, timed.seconds) == (32, 2.0)
-
-
-@pytest.mark.slow
-def test_time_limit_keeps_results_of_punctual_agent():
-    def result(**settings):
-        found = evaluate("easy", "standard", "micro", deals=100, seed=3, **settings)
-        timed = ("ms_per_decision", "opponent_ms_per_decision")
-        return {**found.to_json(), **dict.fromkeys(("isolated", *timed))}
-
-    assert result(isolate=True, time_limit=600) == result()  # blocks of 16, 32 and 52 deals
-
-
-def test_reseed_after_crash_starts_process_without_waiting(monkeypatch):
-    sent = []
-    monkeypatch.setattr(Isolated, "_renew", lambda self: sent.append(self._seed))
-    monkeypatch.setattr(Isolated, "_reply", lambda *_: pytest.fail("waited"))
-    player = Isolated("x", AgentSpec.parse("easy"), Rules.make("two_player"), 0)
-    player.close()  # as after a crash
-    player.reseed(7)
-    assert sent == [0, 7]
 
 
 @pytest.mark.slow
@@ -513,17 +466,6 @@ def assert_no_number_leads_to_the_deals(play, monkeypatch):
             assert all(seed not in seed_behind(number + (high << 62), which) for high in range(2))
 
 
-def test_endless_answer_is_a_fault():
-    class Endless(Agent):
-        name = "endless"
-
-        def act_batch(self, views):
-            return itertools.count()
-
-    result = evaluate(Endless(), "easy", "micro", deals=2, seed=1)
-    assert result.faults > 0
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -542,11 +484,4 @@ def test_own_players_refuse_invalid_views(name):
         for method in (agent.act_batch, agent.action_probs):
             with raises_hearts_error(HeartsError, "views", "BatchView"):
                 method(wrong)  # type: ignore[operator]
-    nobody = batch.views(games=np.empty(0, np.int64))
-    assert agent.act_batch(nobody).shape == (0,)
-    while not batch.done.any():
-        batch.play(batch.random_actions())
-    if not name.startswith("champion"):  # a network gives an action for any view
-        with pytest.raises(HeartsError) as caught:
-            agent.act_batch(batch.views())
-        assert caught.value.argument in ("view", "views")
+    assert agent.act_batch(batch.views(games=np.empty(0, np.int64))).shape == (0,)

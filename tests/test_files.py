@@ -139,17 +139,6 @@ def test_read_stops_at_limit_and_refuses_devices(tmp_path: Path) -> None:
         read_limited(tmp_path / "none", 5, "a word")
 
 
-@posix
-def test_kind_of_accepts_any_path(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    os.mkfifo(tmp_path / "pipe")
-    assert kind_of(tmp_path / "file") == "file"
-    assert kind_of(tmp_path) == "folder"
-    assert kind_of(tmp_path / "pipe") == kind_of("/dev/null") == "other"
-    for nothing in (tmp_path / "none", tmp_path / "file" / "x", "x" * 5000, "a\0b"):
-        assert kind_of(nothing) == ""
-
-
 HOLD = """
 import sys
 from pathlib import Path
@@ -203,18 +192,6 @@ def test_lock_removed_by_its_holder_is_retaken(
             path.unlink()  # by another process, which makes the file anew
             path.touch()
     assert path.exists()  # it was not the one that was held
-
-
-@posix
-def test_lock_needs_no_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error then names the file that really has no room."""
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "pwrite", full)
-    with held(tmp_path / ".lock", "run: 'r'"):
-        assert is_held(tmp_path / ".lock")
 
 
 @posix

@@ -35,10 +35,7 @@ def micro() -> Game:
         "qc",
         " Q♣ ",
         np.int64(0),
-        np.int8(0),
-        np.uint8(0),
         np.array(0),
-        np.array([0], np.int32),
         np.str_("QC"),
     ],
 )
@@ -58,15 +55,9 @@ def test_action_is_number_or_card_name(action: Any) -> None:
         ("QS", ["4 (QS)", "0 (QC)"]),  # in the hand, but the lowest club is to be led
         (8, ["8", "0 (QC)"]),  # there is no moon choice in these rules
         (99, ["99"]),
-        (np.int32(99), ["99"]),
-        (-1, ["-1"]),
         (10**30, [str(10**30)]),
-        (np.int64(-5), ["-5"]),
         ("2C", ["'2C'"]),
         ("QX", ["'QX'", "(2..9"]),
-        ("", ["''", "(2..9"]),
-        ("0", ["'0'", "(2..9"]),
-        (0.0, ["0.0", "float", "number"]),  # other types: test_arguments.py
     ],
     ids=repr,
 )
@@ -97,16 +88,6 @@ def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> No
     assert game == before
     assert game.actions == before.actions
     assert game.legal_actions() == before.legal_actions()
-
-
-@quick_given(17, 100, games())
-def test_trick_taker_leads_the_next(game: Game) -> None:
-    takers = list(game.trick_takers)
-    leaders = [trick[0][0] for trick in (*game.tricks, game.trick) if trick]
-    assert takers[: len(leaders) - 1] == leaders[1:]
-    assert [takers.count(p) for p in range(game.rules.players)] == game.tricks_taken
-    if game.current_player is not None:
-        assert game.view(game.current_player).trick_takers == game.trick_takers
 
 
 def test_nothing_can_be_played_after_the_end() -> None:
@@ -205,19 +186,12 @@ def test_games_compare_by_state() -> None:
     ("hands", "kitty", "words"),
     [
         (["QC QS", "AC AD AH"], "QD AS", ["hands[0]", "2", "3"]),
-        (["QC QS QH AS", "AC AD AH"], "QD", ["hands[0]", "4", "3"]),
         (HANDS, "QD", ["kitty", "1", "2"]),  # a missing card
-        (HANDS, "", ["kitty", "0", "2"]),
         (["QC QS QH", "AC AD QC"], None, ["hands[1]", "QC", "hands[0]"]),  # doubled
-        (HANDS, "QD QD", ["kitty", "QD"]),
         (HANDS, "QD QC", ["kitty", "QC", "hands[0]"]),
         (["QC QS 2H", "AC AD AH"], None, ["hands[0]", "2H"]),  # foreign
         (["QC QS XH", "AC AD AH"], None, ["hands[0]", "'XH'", "(2..9"]),
-        ([["QC", "QS", 7], HANDS[1]], None, ["hands[0]", "7", "(2..9"]),
         (["QC QS QH"], None, ["hands", "2"]),
-        ([*HANDS, "QD AS"], None, ["hands", "2"]),
-        ("QC QS QH", None, ["hands", "2"]),
-        (None, None, ["hands", "2", "None"]),
     ],
 )
 def test_a_bad_deal_is_refused(hands: Any, kitty: Any, words: list[str]) -> None:

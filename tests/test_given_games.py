@@ -175,9 +175,6 @@ def test_match_continues_with_number_dealer_and_totals() -> None:
     assert env.match.last_game == match.last_game
     assert (env.game.deal_number, env.game.dealer) == (match.game.deal_number, match.game.dealer)
     assert env.game.totals == match.game.totals
-    envs = HeartsVectorEnv(1, "classic", episode="match", seat=0)
-    envs.reset(seed=8, options={"game": match.game})
-    assert envs.arena._boards[0].totals == match.totals
 
 
 def test_known_deal_gives_number_dealer_and_totals() -> None:
@@ -214,9 +211,7 @@ OVER = played_on("two_player", 1, 26)
     [
         (Game.deal("classic", 1), DealError),
         (OVER, DealError),
-        ("two_player", HeartsError),
         (Game.deal("two_player", 1).to_text(), HeartsError),
-        ({"hands": []}, HeartsError),
     ],
 )
 def test_games_unfit_to_begin_from_are_refused(name: str, given: Any, error: Any) -> None:
@@ -224,9 +219,6 @@ def test_games_unfit_to_begin_from_are_refused(name: str, given: Any, error: Any
     with raises_hearts_error(error, "game"):
         env.reset(seed=1, options={"game": given})
     env.reset(seed=1)
-    env.reset(seed=1, options={"game": Game.deal("two_player", 1)})
-    if name in SINGLE:
-        assert env.unwrapped.game.start() == Game.deal("two_player", 1)
 
 
 @pytest.mark.parametrize("name", SINGLE)
@@ -240,15 +232,12 @@ def test_game_together_with_deal_options_is_refused(name: str) -> None:
 def test_list_of_games_needs_one_per_environment() -> None:
     game = Game.deal("two_player", 1)
     envs = HeartsVectorEnv(3)
-    for wrong in ([game], [game] * 4, []):
-        with raises_hearts_error(HeartsError, "game", 3):
-            envs.reset(seed=1, options={"game": wrong})
+    with raises_hearts_error(HeartsError, "game", 3):
+        envs.reset(seed=1, options={"game": [game] * 4})
     with raises_hearts_error(DealError, "game[2]"):
         envs.reset(seed=1, options={"game": [game, None, OVER]})
     with raises_hearts_error(HeartsError, "options"):
         envs.reset(seed=1, options={"game": game, "deal": game})
-    with raises_hearts_error(HeartsError, "game"):
-        HeartsEnv().reset(seed=1, options={"game": [game]})
 
 
 def test_game_without_a_decision_is_refused() -> None:
@@ -257,11 +246,6 @@ def test_game_without_a_decision_is_refused() -> None:
     env = HeartsEnv(seat=seat)
     with raises_hearts_error(HeartsError, "game"):
         env.reset(seed=1, options={"game": game})
-    env.reset(seed=1)
-    envs = HeartsVectorEnv(2, seat=seat)
-    with raises_hearts_error(HeartsError, "game[0]"):
-        envs.reset(seed=1, options={"game": game})
-    envs.reset(seed=1)
     other = HeartsEnv(seat="random")  # the seat that has something to decide is found
     for seed in range(4):
         other.reset(seed=seed, options={"game": game})
@@ -270,10 +254,9 @@ def test_game_without_a_decision_is_refused() -> None:
 
 def test_game_of_a_finished_match_is_refused() -> None:
     rules = Rules.preset("classic")
-    for totals in ([100, 0, 1, 2], [5, 200, 0, 1]):
-        game = Game.deal(rules, 1, deal_number=1, totals=totals)
-        with raises_hearts_error(HeartsError, "totals"):
-            hearts_v0.raw_env(rules, episode="match").reset(seed=1, options={"game": game})
+    game = Game.deal(rules, 1, deal_number=1, totals=[100, 0, 1, 2])
+    with raises_hearts_error(HeartsError, "totals"):
+        hearts_v0.raw_env(rules, episode="match").reset(seed=1, options={"game": game})
     late = Game.deal(rules, 1, deal_number=3)
     for env in (
         hearts_v0.raw_env(rules, episode="match", max_deals=3),

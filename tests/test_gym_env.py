@@ -118,19 +118,6 @@ def test_seed_determines_all_later_episodes():
     assert len(set(first[0])) == 4
 
 
-def test_refused_reset_skips_no_episode():
-    seeds = []
-    for wrong in ({}, {"options": {"deal": "x"}}, {"options": {"dealer": 2}}, {"seed": -1}):
-        env = HeartsEnv()
-        env.reset(seed=5)
-        if wrong:
-            with pytest.raises(HeartsError):
-                env.reset(**wrong)
-        env.reset()
-        seeds.append(env.episode_seed)
-    assert len(set(seeds)) == 1
-
-
 def test_seats_and_opponents_are_drawn_for_each_episode():
     env = HeartsEnv("party", 3, opponent=["easy", "standard"])
     drawn = {(i["seat"], i["opponent"]) for i in (env.reset(seed=s)[1] for s in range(80))}
@@ -203,14 +190,6 @@ def test_opponent_may_only_name_a_card(make):
     for form in (unheld, *wrong):
         with raises_hearts_error(IllegalActionError, "opponent 'answers'"):
             play(form)
-
-
-def test_action_masks_reach_through_gymnasium_wrappers():
-    env = gymnasium.make(GYMNASIUM_ID)
-    _, info = env.reset(seed=2)
-    masks = env.get_wrapper_attr("action_masks")()
-    assert masks.dtype == info["action_mask"].dtype == np.int8
-    assert (masks == info["action_mask"]).all()
 
 
 @pytest.mark.parametrize(

@@ -97,19 +97,6 @@ def graph(folder: Path) -> dict[str, set[str]]:
     return edges
 
 
-def test_measuring_code_has_five_layers() -> None:
-    measure = "hearts_train.measure."
-    edges = {
-        name: [target for target in targets if target.startswith(measure)]
-        for name, targets in graph(ROOT / "train/hearts_train").items()
-    }
-
-    def floor(name: str) -> int:
-        return 1 + max(map(floor, edges[name]), default=0)
-
-    assert max(floor(name) for name in edges if name.startswith(measure)) <= 5
-
-
 @functools.cache
 def imports(path: Path) -> list[tuple[str, list[str]]]:
     """Return every import of a file, anywhere in its text: the module and the names taken."""

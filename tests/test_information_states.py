@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections import Counter
 from typing import Any
@@ -168,14 +167,9 @@ def test_impossible_worlds_are_refused() -> None:
     cases = [
         (changed(view, hand0="QC AC"), "world[0] QC"),
         (changed(view, hand0="AC AD QS"), "world[2] QS world[0]"),
-        (changed(view, hand0="AC", dead="AD QS QH"), "world[0] 1 2"),
         (changed(view, hand1="QD AS"), "world[1] AH 1"),
         (changed(view, hand0="AC XX"), "world[0]"),
-        (changed(view, hand0="AC 2C"), "world[0] 2C"),
         (changed(view, hand0=7), "world[0] 7"),
-        (list(next(view.worlds()))[:2], "world 2"),
-        ("AC AD", "world"),
-        (None, "world"),
     ]
     for world, message in cases:
         with raises_hearts_error(DealError, *message.split()):
@@ -200,20 +194,6 @@ def test_all_deals_equal_plain_enumeration(name: str) -> None:
         if Game(rules, deal[:-1], dealer=1).leader == 0
     ]
     assert sorted(leads) == sorted(map(tuple, Walk(rules).deals.tolist()))
-
-
-def test_all_deals_of_three_players() -> None:
-    rules = small(3, 2, ranks="QA")
-    deals = list(all_deals(rules))
-    assert len(set(deals)) == len(deals) == num_deals(rules) == 28 * 15 * 6
-    assert all(sorted(itertools.chain(*deal)) == sorted(rules.deck) for deal in deals)
-    assert [len(cards) for cards in deals[0]] == [2, 2, 2, 2]
-
-
-def test_many_deals_are_made_one_by_one() -> None:
-    first = next(all_deals("classic"))
-    assert [len(hand) for hand in first] == [13, 13, 13, 13, 0]
-    assert num_deals("classic") == math.factorial(52) // math.factorial(13) ** 4
 
 
 def test_all_tables() -> None:
