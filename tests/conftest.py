@@ -86,7 +86,7 @@ def data_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def data_folder(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch):
     """Replace the user's data folder by an empty one."""
     folder = next(data_folders)
-    monkeypatch.setenv("HEARTS_DATA_DIR", str(folder))
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder.parent))
     return folder
 
 

@@ -35,10 +35,7 @@ def at(game: Game, number: int) -> Game:
 
 def test_figures_equal_those_of_analyse(record: Record, told: dict) -> None:
     found = analyse(record.game, names=record.names()).to_json()
-    assert told["before"] == found["before"]
     assert told["scores"] == found["scores"]
-    for own, theirs in zip(told["players"], found["players"], strict=True):
-        assert own | theirs == own
     assert len(told["moments"]) == len(found["cards"]) == 26
     for moment, card in zip(told["moments"], found["cards"], strict=True):
         assert card.items() <= moment.items()

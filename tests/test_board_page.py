@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hearts_env.game.notation import Record
-from hearts_train.web.assets import write_board
+from hearts_train.web.assets import board_page
 from hearts_train.web.review import review
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -41,7 +41,7 @@ def told() -> list[dict]:
 @pytest.fixture(scope="module")
 def file(told: list[dict], tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("board") / "deals.html"
-    write_board(told, path)
+    path.write_bytes(board_page(told))
     return path
 
 
@@ -149,18 +149,15 @@ def test_link_holds_the_deal_and_the_place(
     page.get_by_label("The text of the deal").fill("nonsense")
     page.get_by_role("button", name="Look at it").click()
     assert page.locator(".wrong").inner_text().startswith("line 1")
-    page.get_by_role("button", name="Show an example").click()
-    page.wait_for_selector(".table-top")
-    assert page.locator(".summary h2").inner_text() == "standard 4 : pro 15"
-    page.get_by_role("button", name="Another deal").click()
     page.get_by_label("The text of the deal").fill(told[0]["deal"])
     page.get_by_role("button", name="Look at it").click()
     page.wait_for_selector(".table-top")
     for _ in range(6):
         page.keyboard.press("ArrowRight")
-    page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")
-    page.get_by_role("button", name="Copy a link").click()
-    link = page.evaluate("window.copied")
+    link = page.url
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save its text").click()
+    assert Path(saved.value.path()).read_text() == told[0]["deal"]
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector(".table-top")
@@ -168,8 +165,9 @@ def test_link_holds_the_deal_and_the_place(
     assert set(picks(page)) == set(moment["values"])
     scores = told[0]["scores"]
     assert page.locator(".summary h2").inner_text() == f"{NAME} {scores[0]} : standard {scores[1]}"
-    page.goto(f"{link}&seat=1")
-    page.reload()
+    page.get_by_role("button", name="Another deal").click()
+    assert page.url == f"{address}/board"
+    page.goto(link.replace("seat=", "seat=1"))
     page.wait_for_selector(".table-top")
     assert page.locator(".summary h2").inner_text() == f"standard {scores[1]} : {NAME} {scores[0]}"
     context.close()

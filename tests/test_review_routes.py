@@ -13,6 +13,7 @@ import pytest
 from hearts_env import Game, Rules
 from hearts_env.game.notation import Record
 from hearts_train.web import review_routes
+from hearts_train.web.hosting import Limits
 from hearts_train.web.review import costliest, is_exact, read_deal, review
 from hearts_train.web.review_routes import ReviewQueue
 from hearts_train.web.table import Refusal
@@ -60,14 +61,26 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run(asyncio.wait_for(work, LIMIT))
 
 
+def queue(**options: Any) -> ReviewQueue:
+    return ReviewQueue(Limits(), **options)
+
+
 def begin(reviews: ReviewQueue, address: str, work: Any) -> asyncio.Task[bytes]:
-    return reviews.begin(address, work, {})
+    return asyncio.create_task(reviews.look(address, work, {}))
+
+
+async def is_refused(reviews: ReviewQueue, address: str) -> bool:
+    try:
+        await reviews.look(address, quick, {})
+    except Refusal as refusal:
+        return refusal.code == "too_fast"
+    return False
 
 
 # ---- the queue -----------------------------------------------------------------------------------
 def test_slow_deal_is_given_up():
     async def play() -> None:
-        reviews, heavy = ReviewQueue(patience=0.01), Heavy()
+        reviews, heavy = queue(patience=0.01), Heavy()
         with pytest.raises(Refusal) as refused:
             await begin(reviews, "a", heavy)
         assert refused.value.code == "too_long"
@@ -79,7 +92,7 @@ def test_slow_deal_is_given_up():
 
 def test_one_address_never_delays_another():
     async def play() -> None:
-        reviews, first, second = ReviewQueue(), Heavy(), Heavy()
+        reviews, first, second = queue(), Heavy(), Heavy()
         tasks = [
             begin(reviews, "a", first),
             begin(reviews, "a", second),
@@ -88,10 +101,8 @@ def test_one_address_never_delays_another():
         await until(first.begun.is_set)
         assert await begin(reviews, "b", quick) == b'"done"'
         assert not second.begun.is_set()
-        with pytest.raises(Refusal) as refused:
-            reviews.check_room("a")
-        assert refused.value.code == "too_fast"
-        reviews.check_room("b")
+        assert await is_refused(reviews, "a")
+        assert not await is_refused(reviews, "b")
         tasks[0].cancel()
         await until(first.over.is_set)
         await until(second.begun.is_set)
@@ -99,24 +110,21 @@ def test_one_address_never_delays_another():
         tasks[1].cancel()
         assert await tasks[2] == b'"done"'
         assert reviews.num_waiting == 0
-        reviews.check_room("a")
+        assert not await is_refused(reviews, "a")
 
     run(play())
 
 
 def test_full_queue_refuses_another_address():
     async def play() -> None:
-        reviews = ReviewQueue(most=4)
-        for address in "abcd":
-            reviews.check_room(address)
-            begin(reviews, address, Heavy())
-            await until(lambda: reviews.num_waiting == "abcd".index(address) + 1)  # noqa: B023
-        with pytest.raises(Refusal) as refused:
-            reviews.check_room("e")
-        assert refused.value.code == "too_fast"
-        reviews.stop()
+        reviews = queue(most=4)
+        tasks = [begin(reviews, address, Heavy()) for address in "abcd"]
+        await until(lambda: reviews.num_waiting == 4)
+        assert await is_refused(reviews, "e")
+        for task in tasks:
+            task.cancel()
         await until(lambda: reviews.num_waiting == 0)
-        reviews.check_room("e")
+        assert not await is_refused(reviews, "e")
 
     run(play())
 
@@ -175,18 +183,6 @@ def test_sender_leaving_during_upload_raises_nothing(body, client):
     leaves.set()
     run(post(client.app, body, leaves, is_whole=False))
     assert client.app.state.reviews.num_waiting == 0
-
-
-def test_waiting_sender_is_refused_when_the_server_ends(client, heavy):
-    async def play() -> list[Any]:
-        asked = asyncio.create_task(post(client.app, DEAL, threading.Event()))
-        await until(heavy.begun.is_set)
-        client.app.state.reviews.stop()
-        return await asked
-
-    answer = b"".join(message.get("body", b"") for message in run(play()))
-    assert json.loads(answer)["code"] == "ending"
-    assert heavy.over.wait(LIMIT)
 
 
 # ---- answers -------------------------------------------------------------------------------------

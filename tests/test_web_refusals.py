@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from hearts_train.web.app import Connection
-from hearts_train.web.hosting import Bucket, Limits
+from hearts_train.web.hosting import Bucket, Connection, Limits
 from tests.waiting import wait_until
 from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
 from tests.web_browser import client as client
@@ -38,7 +37,9 @@ WRONG = [
     ({**HELLO, "token": "x"}, "bad_message"),
     ({**HELLO, "token": "f" * 32}, "bad_message"),  # a second person on one connection
     ({"type": "watch"}, "bad_message"),
-    ({"type": "watch", "table": 5}, "unknown_table"),
+    ({"type": "watch", "table": 5}, "bad_message"),
+    ({**HELLO, "tables": [TABLE] * 25}, "bad_message"),
+    ({**HELLO, "tables": TABLE}, "bad_message"),
     ({"type": "watch", "table": "../people"}, "unknown_table"),
     ({"type": "watch", "table": TABLE}, "unknown_table"),
     ({"type": "sit", "table": TABLE, "seat": 0}, "unknown_table"),
@@ -60,6 +61,9 @@ WRONG = [
     ({**CREATE, "seats": [{"me": True}, {"agent": "easy", "open": True}]}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}, {}]}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}, 7]}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}, {"agent": ""}]}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}, {"open": False}]}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}, {"agent": "easy", "more": 1}]}, "bad_message"),
     ({**CREATE, "match": 1}, "bad_message"),
     ({**CREATE, "seed": -1}, "bad_message"),
     ({**CREATE, "name": 5}, "bad_message"),
@@ -96,7 +100,6 @@ def test_wrong_message_is_refused_and_the_connection_lives(tmp_path):
         "pro-v1",
         "pimc_belief",
         "champion.safetensors",
-        "",
         "\x00",
     ],
 )
@@ -164,10 +167,12 @@ def test_too_large_message_ends_the_connection(client):
 
 def test_flood_is_refused_and_others_are_served(tmp_path):
     with serving(tmp_path, limits=Limits(burst=10, rate=0.001)) as client, browsing(client) as one:
-        for _ in range(40):
-            one.send(type="ping")
-        codes = [one.read().get("code", "pong") for _ in range(40)]
+        for number in range(40):
+            one.send(type="ping", id=number)
+        answers = [one.read() for _ in range(40)]
+        codes = [answer.get("code", "pong") for answer in answers]
         assert codes == ["pong"] * 9 + ["too_fast"] * 31
+        assert [answer["id"] for answer in answers] == [*range(40)]
         with browsing(client) as other:
             assert other.ask(type="ping")["type"] == "pong"
 
@@ -219,8 +224,8 @@ def test_bucket_has_room_again_after_a_moment():
 def test_requests_to_the_interface_are_limited(tmp_path):
     limits = Limits(burst=10, rate=0.001)
     with serving(tmp_path, limits=limits) as client:
-        found = [client.get("/api/review") for _ in range(60)]
-        assert [one.status_code for one in found] == [405] * 10 + [429] * 50
+        found = [client.post("/api/review", json={}) for _ in range(60)]
+        assert [one.status_code for one in found] == [422] * 10 + [429] * 50
         assert found[-1].json()["code"] == "too_fast"
         assert client.get("/healthz").status_code == 200
 
@@ -242,9 +247,9 @@ def test_lobby_lists_the_latest_unfinished_tables(tmp_path):
         closed = browser.ask(type="create", rules="micro", seats=seats)["table"]
         left = [browser.create("micro", "easy")["table"] for _ in range(3)]
         assert browser.ask(type="leave", table=closed, close=True)["type"] == "left"
-        browser.create("micro", "easy")
+        over = browser.create("micro", "easy")["table"]
         browser.play_on()
-        with browsing(client, browser.token) as again:
+        with browsing(client, browser.token, *left, over, closed, TABLE, "../x") as again:
             assert [table["table"] for table in again.welcome["tables"]] == left[1:]
         assert browser.ask(type="watch", table=closed)["closed"]
         assert browser.ask(type="next", table=closed)["code"] == "not_allowed"
@@ -265,14 +270,10 @@ def test_leaving_never_closes_a_table_with_others(tmp_path):
         assert anna.ask(**leave)["type"] == "left"  # between two deals
         assert ben.ask(type="next", table=table)["over"] is None
         assert not ben.ask(type="watch", table=table)["closed"]
-        with browsing(client, ben.token) as again:
-            assert [one["table"] for one in again.welcome["tables"]] == [table]
-        with browsing(client, anna.token) as again:
-            assert table not in [one["table"] for one in again.welcome["tables"]]
-            assert again.ask(type="watch", table=table)["you"] == 0  # the seat is still hers
-        assert ben.ask(**leave)["type"] == "left"
-        with browsing(client, ben.token) as again:
-            assert again.welcome["tables"] == []
+        for person, seat in ((ben, 1), (anna, 0)):
+            with browsing(client, person.token, table) as again:
+                assert [one["table"] for one in again.welcome["tables"]] == [table]
+                assert again.ask(type="watch", table=table)["you"] == seat  # still theirs
 
 
 @pytest.mark.parametrize("limits", [Limits(created=1), Limits(stored=1)])

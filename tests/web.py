@@ -66,12 +66,12 @@ async def settle(at: TableManager) -> None:
 
 async def ask(at: TableManager, guest: Guest, **message: Any) -> list[dict[str, Any]]:
     """Send a message to a table and return the guest's messages once all is done."""
-    request = parse(json.dumps(message))
+    request = parse(message)
     if request.type == "create":
         host = await at.create(guest, request)
-        request = parse(json.dumps({"type": "watch", "table": host.table.id}))
+        request = parse({"type": "watch", "table": host.table.id})
     else:
-        host = at.find(request["table"])
+        host = at.find(request.table)
     host.answer(guest, request)
     await settle(at)
     return guest.take()

@@ -25,9 +25,10 @@ _MOST_MESSAGES = 2_000  # more than any deal here takes
 class Browser:
     """A socket that says hello and keeps the latest state of one table."""
 
-    def __init__(self, socket: Any, token: str | None = None) -> None:
+    def __init__(self, socket: Any, token: str | None = None, *tables: str) -> None:
         self.socket = socket
-        self.send(type="hello", v=1, **({"token": token} if token else {}))
+        known = {"token": token, "tables": tables} if token else {}
+        self.send(type="hello", v=1, **known)
         self.welcome = self.read()
         self.state: dict[str, Any] = {}
 
@@ -113,9 +114,9 @@ def client(tmp_path) -> Iterator[TestClient]:
 
 
 @contextlib.contextmanager
-def browsing(client: TestClient, token: str | None = None) -> Iterator[Browser]:
+def browsing(client: TestClient, token: str | None = None, *tables: str) -> Iterator[Browser]:
     with client.websocket_connect(SOCKET) as socket:
-        yield Browser(socket, token)
+        yield Browser(socket, token, *tables)
 
 
 def take_turns(*people: Browser) -> None:

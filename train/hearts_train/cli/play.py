@@ -162,9 +162,10 @@ def analyse(
 
     Values are exact for two players without an exchange, else estimates.
     """
+    from hearts_env.support.files import write_whole
     from hearts_train.cli.replay import read_records
     from hearts_train.measure.analysis import analyse, card_table, summary
-    from hearts_train.web.assets import write_board
+    from hearts_train.web.assets import board_page
     from hearts_train.web.review import review
 
     check_apart(file=file, html=page, json=as_json)
@@ -184,7 +185,7 @@ def analyse(
         for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
             with console.progress(f"the board of deal {place} of {len(records)}") as report:
                 documents.append(review(record, analysis, progress=report))
-        write_board(documents, page)
+        write_whole(page, board_page(documents))
         console.note(f"written: {page}")
     if as_json:
         from hearts_train.cli.reports import with_origin

@@ -20,15 +20,12 @@ import uvicorn
 
 from hearts_env import Game
 from hearts_env.game.notation import Record
-from hearts_env.support.progress import Progress
 from hearts_train.console import Mistake, note, progress
 from hearts_train.web.app import create_app
 from hearts_train.web.folders import ServerFolder, data_folder
-from hearts_train.web.hints import warm_up
-from hearts_train.web.hosting import Limits
+from hearts_train.web.hosting import Limits, warm_up
 from hearts_train.web.players import Players
 from hearts_train.web.review import review
-from hearts_train.web.review_routes import ReviewQueue
 
 _GRACE = 2  # seconds for browsers to close when the server ends
 _WARNING = (
@@ -101,21 +98,14 @@ class _Server(uvicorn.Server):
         if not all(map(_is_loopback, self._addresses)):
             note(_WARNING)
         note(f"Tables are saved in {self._folder}. Ctrl-C ends the server.")
-        self._reviews.begin("", _review_one, {})
         if self._opens:  # some browsers block the process that opens them
             threading.Thread(
                 target=webbrowser.open, args=(self._addresses[0],), daemon=True
             ).start()
 
-    @property
-    def _reviews(self) -> ReviewQueue:
-        reviews: ReviewQueue = self.config.app.state.reviews  # type: ignore[union-attr]
-        return reviews
-
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop at once. The journals have every move."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of cut connections
-        self._reviews.stop()
         await super().shutdown(sockets)
 
 
@@ -196,21 +186,14 @@ def _is_loopback(address: str) -> bool:
 
 
 def _make_ready(players: Players) -> None:
-    """Compile the agents and the hints, which takes a minute or two the first time."""
+    """Compile all that the server needs, which takes a minute or two the first time."""
     note(
         "Preparing the players (the first time they are compiled, which takes a minute or two) ..."
     )
-    total = len(players.listed) + 1
     with progress("preparing") as report:
-        players.warm_up(lambda done, name: report(done, total, name))
-        warm_up(players)
-        report(total, total)
-
-
-def _review_one(_given: Any, progress: Progress) -> str:
-    """Review a deal, so that the first review of a user is not slow."""
-    game = Game.deal("two_player", 0)
-    while not game.is_over:
-        game.play(game.legal_actions()[0])
-    review(Record(game), progress=progress)
-    return "ready"
+        players.warm_up(report)
+        warm_up()
+        game = Game.deal("two_player", 0)
+        while not game.is_over:
+            game.play(game.legal_actions()[0])
+        review(Record(game))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import logging
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -24,17 +24,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from hearts_env.support.files import json_object
 from hearts_train.web import assets, messages, review_routes
 from hearts_train.web.folders import ServerFolder, digest_of
-from hearts_train.web.hosting import Bucket, Buckets, Limits, LiveTable, TableManager, warm_up
-from hearts_train.web.messages import Request, answer
+from hearts_train.web.hosting import Connection, Limits, LiveTable, TableManager
+from hearts_train.web.messages import Create, Hello, OfTable, Request, answer
 from hearts_train.web.players import Players
 from hearts_train.web.table import Refusal
-
-log = logging.getLogger("hearts.serve")
-
-PAGES = ("/", "/t/{table}", "/board")
-"""All get the same file, which looks at its address."""
 
 _SWEEP = 30.0  # seconds between two looks for tables without browsers
 
@@ -60,7 +56,6 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await asyncio.to_thread(warm_up)
         sweeper = asyncio.create_task(_sweep(manager))
         try:
             yield
@@ -70,25 +65,19 @@ def create_app(
 
     app = Starlette(
         routes=[
-            *(Route(path, _page) for path in PAGES),
+            *(Route(path, _page) for path in ("/", "/t/{table}", "/board")),
             Route("/healthz", lobby.health),
             WebSocketRoute("/ws", lobby.socket),
-            *assets.routes(),
-            *review_routes.routes(),
+            Route("/static/cards.svg", _cards),
+            Route("/api/review", review_routes.ask_review, methods=["POST"]),
+            Route("/api/costliest", review_routes.ask_costliest, methods=["POST"]),
             Mount("/static", StaticFiles(directory=assets.STATIC)),
         ],
         lifespan=lifespan,
     )
     app.state.manager = manager
-    app.state.reviews = review_routes.ReviewQueue()
-    policy = content_policy(assets.script_digests(assets.index()))
-    app.add_middleware(
-        SecurityMiddleware,
-        policy=policy,
-        hosts=tuple(hosts),
-        burst=limits.burst,
-        rate=limits.rate,
-    )
+    app.state.reviews = review_routes.ReviewQueue(limits)
+    app.add_middleware(SecurityMiddleware, hosts=hosts)
     return app
 
 
@@ -102,40 +91,12 @@ async def _page(request: HttpRequest) -> Response:
     return HTMLResponse(assets.index())
 
 
+async def _cards(request: HttpRequest) -> Response:
+    hour = {"Cache-Control": "max-age=3600"}
+    return Response(assets.sprite(), media_type="image/svg+xml", headers=hour)
+
+
 # ---- the socket ----------------------------------------------------------------------------------
-class Connection:
-    """A browser's socket, with a queue for its messages and a limit on its requests."""
-
-    def __init__(self, socket: WebSocket, limits: Limits) -> None:
-        self.owner = ""
-        self.address = socket.client.host if socket.client else ""
-        self.tables: set[LiveTable] = set()
-        self._socket = socket
-        self._limits = limits
-        self.bucket = Bucket(limits.burst, limits.rate)
-        self._out: asyncio.Queue[str | None] = asyncio.Queue()
-
-    def send(self, text: str) -> None:
-        """Send a message when the browser is ready. A browser that is never ready is cut off."""
-        if self._out.qsize() < self._limits.waiting:
-            self._out.put_nowait(text)
-        elif self._out.qsize() == self._limits.waiting:
-            self._out.put_nowait(None)
-
-    @property
-    def num_waiting(self) -> int:
-        """The number of messages waiting for the browser."""
-        return self._out.qsize()
-
-    async def pump(self) -> None:
-        """Send the waiting messages until the browser is cut off."""
-        while (text := await self._out.get()) is not None:
-            if self._out.qsize() >= self._limits.waiting:
-                break
-            await self._socket.send_text(text)
-        await self._socket.close(1013, "too slow; connect again")
-
-
 class Lobby:
     """Greets browsers and hands their requests to the tables."""
 
@@ -183,51 +144,47 @@ class Lobby:
             event = await socket.receive()
             if event["type"] == "websocket.disconnect":
                 return
-            if not connection.bucket.take():
-                text = "too many messages at once; wait a second"
-                connection.send(messages.error(Refusal("too_fast", text), None))
-                continue
             data = event.get("text") or event.get("bytes") or ""
             if len(data) > self.manager.limits.message:
                 await socket.close(1009, "the message is too large")
                 return
-            await self._take(connection, data)
+            await self._take(connection, json_object(data))
 
-    async def _take(self, connection: Connection, data: str | bytes) -> None:
+    async def _take(self, connection: Connection, message: dict[str, Any] | None) -> None:
         """Answer a message."""
-        request_id: str | int | None = None
         try:
-            request = messages.parse(data)
-            request_id = request.id
-            await self._do(connection, request)
+            if not connection.bucket.take():
+                raise Refusal("too_fast", "too many messages at once; wait a second")
+            await self._do(connection, messages.parse(message))
         except Exception as error:
             refusal = messages.refusal_of(error, "a request")
-            connection.send(messages.error(refusal, request_id or refusal.id))
+            connection.send(messages.error(refusal, messages.id_of(message)))
 
     async def _do(self, connection: Connection, request: Request) -> None:
-        if request.type == "hello":
+        if isinstance(request, Hello):
             self._greet(connection, request)
         elif not connection.owner:
             raise Refusal("bad_message", "type: send hello first")
-        elif request.type == "ping":
-            connection.send(answer("pong", {}, request.id))
-        elif request.type == "create":
+        elif isinstance(request, Create):
             table = await self.manager.create(connection, request)
-            self._ask(connection, table, Request("watch", {}, request.id))
+            watch = OfTable(type="watch", table=table.table.id, id=request.id)
+            self._ask(connection, table, watch)
+        elif isinstance(request, OfTable):
+            self._ask(connection, self.manager.find(request.table), request)
         else:
-            self._ask(connection, self.manager.find(request["table"]), request)
+            connection.send(answer("pong", {}, request.id))
 
-    def _ask(self, connection: Connection, table: LiveTable, request: Request) -> None:
+    def _ask(self, connection: Connection, table: LiveTable, request: OfTable) -> None:
         if request.type in ("sit", "watch"):
             connection.tables.add(table)
         table.answer(connection, request)
 
-    def _greet(self, connection: Connection, request: Request) -> None:
-        if request["v"] != messages.VERSION:
+    def _greet(self, connection: Connection, request: Hello) -> None:
+        if request.v != messages.VERSION:
             raise Refusal(
                 "bad_message", f"v: the server speaks {messages.VERSION}; reload the page"
             )
-        token = request["token"] or secrets.token_hex(16)
+        token = request.token or secrets.token_hex(16)
         if connection.owner not in ("", digest_of(token)):
             raise Refusal("bad_message", "type: hello had another token; connect again")
         connection.owner = digest_of(token)
@@ -236,14 +193,12 @@ class Lobby:
             "token": token,
             "agents": self.manager.players.to_json(),
             "rules": messages.presets_json(),
-            "tables": self.manager.tables_json(connection.owner),
+            "tables": self.manager.tables_json(connection.owner, request.tables),
         }
         connection.send(answer("welcome", fields, request.id))
 
 
 # ---- who may come in -----------------------------------------------------------------------------
-MOST_BODY = 512 * 1024
-"""The longest body of a request, in bytes."""
 _HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
@@ -254,34 +209,18 @@ _HEADERS = {
 }
 
 
-def content_policy(scripts: Iterable[str]) -> str:
-    """Return the policy of a page: it may load this server's files and run these scripts.
-
-    Args:
-        scripts: the digests of the page's inline scripts, from ``assets.script_digests``.
-    """
-    allowed = " ".join(["'self'", *scripts])
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-
-
 class SecurityMiddleware:
-    """Refuses other sites, unknown hosts and too many requests; adds headers to every answer."""
+    """Refuses other sites and unknown hosts; adds headers to every answer."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        policy: str,
-        hosts: tuple[str, ...],
-        burst: int,
-        rate: float,
-    ) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self._app = app
         self._hosts = {"localhost", *(host.lower() for host in hosts)}
+        scripts = " ".join(["'self'", *assets.script_digests(assets.index())])
+        policy = (
+            f"default-src 'none'; script-src {scripts}; style-src 'self'; img-src 'self' data:; "
+            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
         self._headers = {"Content-Security-Policy": policy, **_HEADERS}
-        self._buckets = Buckets(burst, rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request or hand it on."""
@@ -296,25 +235,13 @@ class SecurityMiddleware:
                     headers.setdefault(name, value)
             await send(message)
 
-        headers = Headers(scope=scope)
-        why = self._why_refused(headers)
-        if scope["type"] == "websocket":
-            if why is not None:
-                await WebSocket(scope, receive, send).close(1008, why)
-            else:
-                await self._app(scope, receive, send)
-            return
-        if why is not None:
-            await PlainTextResponse(why, 403)(scope, receive, send_complete)
-        elif _length(headers) > MOST_BODY:
-            refusal = review_routes.refused(413, "too_large", "the request is too large")
-            await refusal(scope, receive, send_complete)
-        elif scope["path"].startswith("/api/") and not self._buckets.take(_address(scope)):
-            text = "too many requests at once; wait a second"
-            refusal = review_routes.refused(429, "too_fast", text)
-            await refusal(scope, receive, send_complete)
-        else:
+        why = self._why_refused(Headers(scope=scope))
+        if why is None:
             await self._app(scope, receive, send_complete)
+        elif scope["type"] == "websocket":
+            await WebSocket(scope, receive, send).close(1008, why)
+        else:
+            await PlainTextResponse(why, 403)(scope, receive, send_complete)
 
     def _why_refused(self, headers: Headers) -> str | None:
         """Return why the host or origin of a request is refused, or None if it is not."""
@@ -329,18 +256,6 @@ class SecurityMiddleware:
         if comes_from is not None and comes_from.lower() != host.lower():
             return "origin: another site must not use this server"
         return None
-
-
-def _address(scope: Scope) -> str:
-    return scope["client"][0] if scope.get("client") else ""
-
-
-def _length(headers: Headers) -> int:
-    """Return the length of the body in bytes. An unstated length counts as too large."""
-    if "transfer-encoding" in headers:
-        return MOST_BODY + 1
-    text = headers.get("content-length", "0")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else MOST_BODY + 1
 
 
 def _is_address(name: str) -> bool:

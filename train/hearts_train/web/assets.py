@@ -16,16 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
 from hearts_env.render.shapes import HEIGHT, Group, card_back, card_face
 from hearts_env.render.svg import svg_lines
-from hearts_env.support.files import write_whole
 
 STATIC = Path(__file__).parent / "static"
 COURTS = Path(__file__).parent / "data" / "courts.svg"
-SPRITE = "cards.svg"
-"""The name of the cards below ``/static/``. They are drawn, not a file."""
 
 _WIDTH = 100.0  # of a card in the sprite; its edge is half outside
 _MARGIN = 0.6
@@ -33,7 +29,6 @@ _COURT = (
     '<use href="#court-{}" x="24.5" y="30.5" width="51" height="81"/>'
     '<path d="M24.5 30.5h51v81h-51z" fill="none" stroke="#2b4a94" stroke-width=".7"/>'
 )
-_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*["']hearts/([\w.-]+\.js)["']""")
 _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
@@ -73,50 +68,19 @@ def _symbol(name: str, group: Group, more: str = "") -> str:
     return f'<symbol id="{name}" viewBox="-{_MARGIN:g} -{_MARGIN:g} {size}">{drawn}{more}</symbol>'
 
 
-def inline_modules(entry: Sequence[str]) -> str:
-    """Return an import map, as JSON, with modules and their imports as ``data:`` URLs.
+def inline_modules() -> str:
+    """Return an import map, as JSON, with all modules as ``data:`` URLs.
 
-    A page with this map in ``<script type="importmap">`` runs the modules without a network.
-
-    Args:
-        entry: names of modules, such as ``"board.js"``.
-
-    Raises:
-        HeartsError: if a module is missing.
+    A page with this map in ``<script type="importmap">`` runs them without a network.
     """
-    found: dict[str, str] = {}
-    waiting = list(entry)
-    while waiting:
-        name = waiting.pop()
-        if f"hearts/{name}" in found:
-            continue
-        if not re.fullmatch(r"[\w.-]+\.js", name) or not (STATIC / name).is_file():
-            raise HeartsError(
-                f"modules: {name!r} is not among the page's files; is it installed?", value=name
-            )
-        text = (STATIC / name).read_text(encoding="utf-8")
-        coded = base64.b64encode(text.encode()).decode()
-        found[f"hearts/{name}"] = f"data:text/javascript;base64,{coded}"
-        waiting += _IMPORT.findall(text)
-    return json.dumps({"imports": dict(sorted(found.items()))})
-
-
-def routes() -> list[Any]:
-    """Return the route of the drawn cards. All other files are on disk."""
-    # Only a server needs starlette.
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
-
-    async def cards(request: Request) -> Response:
-        hour = {"Cache-Control": "max-age=3600"}
-        return Response(sprite(), media_type="image/svg+xml", headers=hour)
-
-    return [Route(f"/static/{SPRITE}", cards)]
+    found = {}
+    for path in sorted(STATIC.glob("*.js")):
+        coded = base64.b64encode(path.read_bytes()).decode()
+        found[f"hearts/{path.name}"] = f"data:text/javascript;base64,{coded}"
+    return json.dumps({"imports": found})
 
 
 # ---- the board as one file -----------------------------------------------------------------------
-STYLES = ("style.css", "board.css")
 _TITLE = "Hearts, card by card"
 _START = """import {mount} from "hearts/board.js";
 import {apply} from "hearts/settings.js";
@@ -126,22 +90,13 @@ mount(document.getElementById("main"), {documents});
 """
 
 
-def write_board(documents: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write the documents of deals, as ``review`` returns them, into one page.
-
-    Raises:
-        OSError: if the file cannot be written.
-    """
-    write_whole(path, board_page(documents))
-
-
 def board_page(documents: Sequence[dict[str, Any]]) -> bytes:
-    """Return one page with the board and these deals.
+    """Return one page with the board and the documents of deals, as ``review`` returns them.
 
     Its content policy allows its own scripts and no request.
     """
     scripts = (
-        f'<script type="importmap">{inline_modules(["board.js", "settings.js"])}</script>\n'
+        f'<script type="importmap">{inline_modules()}</script>\n'
         f'<script type="module">{_START}</script>\n'
     )
     allowed = " ".join(script_digests(scripts.encode()))
@@ -149,7 +104,9 @@ def board_page(documents: Sequence[dict[str, Any]]) -> bytes:
         f"default-src 'none'; script-src data: {allowed}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    styles = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in STYLES)
+    styles = "\n".join(
+        (STATIC / name).read_text(encoding="utf-8") for name in ("style.css", "board.css")
+    )
     drawn = sprite().replace("<svg ", '<svg class="unseen" aria-hidden="true" ', 1)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

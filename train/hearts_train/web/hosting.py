@@ -11,17 +11,18 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
+
+from starlette.websockets import WebSocket
 
 from hearts_env import HeartsError, Rules
 from hearts_train.web import messages
 from hearts_train.web.folders import ServerFolder
-from hearts_train.web.hints import find_hint
-from hearts_train.web.messages import Request, refusal_of
+from hearts_train.web.messages import Act, Create, Leave, OfPosition, OfTable, Request, Sit
 from hearts_train.web.players import FAULT_TEXTS, AgentSeat, Players
-from hearts_train.web.table import Refusal, Seat, Table
+from hearts_train.web.table import TABLE_ID, Refusal, Seat, Table
 
 log = logging.getLogger("hearts.serve")
 
@@ -109,16 +110,40 @@ def warm_up() -> None:
             messages.table_message(table, seat, [True, True], [False, False])
 
 
-class Browser(Protocol):
-    """A browser's connection."""
+class Connection:
+    """A browser's socket, with a queue for its messages and a limit on its requests.
 
-    owner: str
-    """The digest of the person's token."""
-    address: str
-    """The network address."""
+    Attributes:
+        owner: The digest of the person's token, or "" before the first request.
+        address: The network address.
+        tables: The tables that it has opened.
+        bucket: The limit.
+    """
+
+    def __init__(self, socket: WebSocket, limits: Limits) -> None:
+        self.owner = ""
+        self.address = socket.client.host if socket.client else ""
+        self.tables: set[LiveTable] = set()
+        self.bucket = Bucket(limits.burst, limits.rate)
+        self._socket = socket
+        self._most = limits.waiting
+        self._out: asyncio.Queue[str] = asyncio.Queue()
 
     def send(self, text: str) -> None:
-        """Send a message, now or when the browser is ready."""
+        """Send a message when the browser is ready. A browser that is never ready is cut off."""
+        if self.num_waiting <= self._most:
+            self._out.put_nowait(text)
+
+    @property
+    def num_waiting(self) -> int:
+        """The number of messages waiting for the browser."""
+        return self._out.qsize()
+
+    async def pump(self) -> None:
+        """Send the waiting messages until the browser is cut off."""
+        while self.num_waiting <= self._most:
+            await self._socket.send_text(await self._out.get())
+        await self._socket.close(1013, "too slow; connect again")
 
 
 class LiveTable:
@@ -127,7 +152,7 @@ class LiveTable:
     def __init__(self, table: Table, manager: TableManager) -> None:
         self.table = table
         self.manager = manager
-        self.browsers: dict[Browser, int | None] = {}
+        self.browsers: dict[Connection, int | None] = {}
         self.ready: set[int] = set()
         self.last_used = time.monotonic()
         self._thinking = -1  # the position in which an agent was asked
@@ -156,7 +181,7 @@ class LiveTable:
             self._renew(seat)
 
     # -- requests ----------------------------------------------------------------------------------
-    def answer(self, browser: Browser, request: Request) -> None:
+    def answer(self, browser: Connection, request: Request) -> None:
         """Carry out a request and answer it."""
         self.last_used = time.monotonic()
         try:
@@ -167,12 +192,12 @@ class LiveTable:
                 self._show_to(browser)
         self._wake()
 
-    def _refuse(self, browser: Browser, request: Request, error: Exception) -> Refusal:
-        refusal = refusal_of(error, f"table {self.table.id}: {request.type}")
+    def _refuse(self, browser: Connection, request: Request, error: Exception) -> Refusal:
+        refusal = messages.refusal_of(error, f"table {self.table.id}: {request.type}")
         browser.send(messages.error(refusal, request.id, self.table.id))
         return refusal
 
-    def _do_watch(self, browser: Browser, request: Request) -> None:
+    def _do_watch(self, browser: Connection, request: Request) -> None:
         seat = self.table.seat_of(browser.owner)
         is_new = seat is not None and seat not in self.browsers.values()
         self.browsers[browser] = seat
@@ -181,28 +206,27 @@ class LiveTable:
         else:
             self._show_to(browser, request.id)
 
-    def _do_sit(self, browser: Browser, request: Request) -> None:
+    def _do_sit(self, browser: Connection, request: Sit) -> None:
         table = self.table
         if table.seat_of(browser.owner) is None:
-            table.sit(request["seat"], browser.owner, request["name"])
-        self.manager.folder.add_table(browser.owner, table.id)
+            table.sit(request.seat, browser.owner, request.name)
         self.browsers[browser] = None
         for one in self.browsers:  # also further windows of the person
             self.browsers[one] = table.seat_of(one.owner)
         self._show(browser, request.id)
 
-    def _do_act(self, browser: Browser, request: Request) -> None:
-        self.table.act(self._seat(browser), request["seq"], request["actions"])
+    def _do_act(self, browser: Connection, request: Act) -> None:
+        self.table.act(self._seat(browser), request.seq, request.actions)
         self._show(browser, request.id)
 
-    def _do_undo(self, browser: Browser, request: Request) -> None:
+    def _do_undo(self, browser: Connection, request: OfPosition) -> None:
         self._seat(browser)
-        self.table.undo(request["seq"])
+        self.table.undo(request.seq)
         for seat in self._agent_seats:  # one may still be thinking
             self._renew(seat)
         self._show(browser, request.id)
 
-    def _do_next(self, browser: Browser, request: Request) -> None:
+    def _do_next(self, browser: Connection, request: OfTable) -> None:
         seat = self._seat(browser)
         if self.table.is_closed:
             raise Refusal("not_allowed", "next: the table is closed; start another")
@@ -217,30 +241,28 @@ class LiveTable:
             self.table.next()
             self.ready.clear()
 
-    def _do_leave(self, browser: Browser, request: Request) -> None:
+    def _do_leave(self, browser: Connection, request: Leave) -> None:
         table = self.table
-        if request["close"] and table.seat_of(browser.owner) is not None and not table.is_closed:
-            if all(seat.owner in ("", browser.owner) for seat in table.seats):  # no one else's
-                table.close()
-            self.manager.folder.remove_table(browser.owner, table.id)
+        owners = {seat.owner for seat in table.seats} - {""}
+        if request.close and owners == {browser.owner} and not table.is_closed:
+            table.close()
         self.detach(browser)
         browser.send(messages.answer("left", {"table": table.id}, request.id))
 
-    def _do_hint(self, browser: Browser, request: Request) -> None:
+    def _do_hint(self, browser: Connection, request: OfPosition) -> None:
         """Send a hint. It is computed once per position."""
         table, seat = self.table, self._seat(browser)
         if not table.has_one_person:
             raise Refusal("not_allowed", "hint: other people play here; play on")
-        table.check_turn(seat, request["seq"])
+        table.check_turn(seat, request.seq)
         task = self._hint[1] if self._hint is not None and self._hint[0] == table.seq else None
         if task is None or (task.done() and task.exception() is not None):  # a failure may pass
-            work = find_hint(self.manager.players, table.game.view(seat))
-            task = asyncio.create_task(work)
+            task = asyncio.create_task(self.manager.players.hint(table.game.view(seat)))
             self._hint = table.seq, task
         self._begin(self._send_hint(browser, request, table.seq, task))
 
     async def _send_hint(
-        self, browser: Browser, request: Request, seq: int, task: asyncio.Task[dict[str, Any]]
+        self, browser: Connection, request: Request, seq: int, task: asyncio.Task[dict[str, Any]]
     ) -> None:
         try:
             fields = {"table": self.table.id, "seq": seq, **await asyncio.shield(task)}
@@ -259,13 +281,13 @@ class LiveTable:
             log.error("table %s", self.table.id, exc_info=error)
 
     # -- people ------------------------------------------------------------------------------------
-    def _seat(self, browser: Browser) -> int:
+    def _seat(self, browser: Connection) -> int:
         seat = self.table.seat_of(browser.owner)
         if seat is None:
             raise Refusal("not_your_seat", "you have no seat at this table; sit down, or watch")
         return seat
 
-    def detach(self, browser: Browser) -> None:
+    def detach(self, browser: Connection) -> None:
         """Forget a browser that has left or lost its connection."""
         self.last_used = time.monotonic()
         seat = self.browsers.pop(browser, None)
@@ -282,7 +304,7 @@ class LiveTable:
             self._wake()
         self._show()
 
-    def _show(self, asking: Browser | None = None, request_id: str | int | None = None) -> None:
+    def _show(self, asking: Connection | None = None, request_id: str | int | None = None) -> None:
         """Send the table to everyone; to the browser `asking`, as the answer to its request."""
         made = {seat: self._message(seat) for seat in {*self.browsers.values()}}
         for browser, seat in self.browsers.items():
@@ -291,7 +313,7 @@ class LiveTable:
         if asking is not None and asking not in self.browsers:
             self._show_to(asking, request_id)
 
-    def _show_to(self, browser: Browser, request_id: str | int | None = None) -> None:
+    def _show_to(self, browser: Connection, request_id: str | int | None = None) -> None:
         text = self._message(self.table.seat_of(browser.owner))
         browser.send(messages.answered(text, request_id))
 
@@ -357,7 +379,6 @@ class TableManager:
         self.limits = limits
         self._live: OrderedDict[str, LiveTable] = OrderedDict()  # the latest used last
         self._created = Buckets(limits.created, limits.created / 3600)
-        self._unreadable: set[str] = set()  # tables that the log has named
 
     @property
     def num_live(self) -> int:
@@ -372,7 +393,7 @@ class TableManager:
         """
         live = self._live.get(table)
         if live is None:
-            if not self.folder.path_of(table).is_file():
+            if not TABLE_ID.fullmatch(table) or not self.folder.path_of(table).is_file():
                 raise Refusal(
                     "unknown_table", "table: there is no table of this name; check the link"
                 )
@@ -385,9 +406,7 @@ class TableManager:
         try:
             table = Table.resume(self.folder.path_of(name))
         except (HeartsError, OSError) as error:
-            if name not in self._unreadable:  # else each reload of a page would write it again
-                self._unreadable.add(name)
-                log.error("table %s: %s (%r)", name, error, error.__cause__ or error)
+            log.error("table %s: %s (%r)", name, error, error.__cause__ or error)
             text = "table: its file cannot be read; start another"
             raise Refusal("unknown_table", text) from None
         agents = {seat.agent for seat in table.seats if seat.agent}
@@ -396,7 +415,7 @@ class TableManager:
             raise Refusal("unknown_agent", text)
         return table
 
-    async def create(self, browser: Browser, request: Request) -> LiveTable:
+    async def create(self, browser: Connection, request: Create) -> LiveTable:
         """Make a table.
 
         Raises:
@@ -404,22 +423,18 @@ class TableManager:
             OSError: if it cannot be written.
         """
         try:
-            rules = Rules.from_text(request["rules"])
+            rules = Rules.from_text(request.rules)
         except HeartsError as error:
             raise Refusal("unknown_rules", str(error)) from None
-        wanted = request["seats"]
-        if len(wanted) != rules.players:
-            text = f"seats: {rules.name} is for {rules.players}; {len(wanted)} are given"
+        if len(request.seats) != rules.players:
+            text = f"seats: {rules.name} is for {rules.players}; {len(request.seats)} are given"
             raise Refusal("not_fit", text)
-        seats = []
-        for kind, name in wanted:
-            if kind == "agent":
-                await self.players.check_fits(name, rules)
-            me = Seat(owner=browser.owner, name=request["name"] or "You")
-            seats.append(me if kind == "me" else Seat(agent=name))
-        kinds = [seat.kind for seat in seats]
-        is_alone = "person" in kinds and "open" not in kinds
-        if request["seed"] is not None and not is_alone:
+        me = Seat(owner=browser.owner, name=request.name or "You")
+        seats = [me if wish.me else Seat(agent=wish.agent) for wish in request.seats]
+        for seat in seats:
+            if seat.agent:
+                await self.players.check_fits(seat.agent, rules)
+        if request.seed is not None and any(seat.kind == "open" for seat in seats):
             text = "seed: other people must not be dealt known cards; omit it"
             raise Refusal("not_allowed", text)
         self._check_room(browser)
@@ -427,32 +442,32 @@ class TableManager:
         table = Table(
             id=secrets.token_hex(8),
             rules=rules,
-            is_match=request["match"],
+            is_match=request.match,
             seed=secrets.randbits(63),
-            dealt_by=request["seed"],
+            dealt_by=request.seed,
             seats=seats,
         )
-        path = self.folder.path_of(table.id)
-        table.begin(path)
-        try:
-            if "person" in kinds:
-                self.folder.add_table(browser.owner, table.id)
-        except OSError:  # its owner would not find it again
-            path.unlink()
-            raise
+        table.begin(self.folder.path_of(table.id))
         self.folder.num_tables += 1
         live = self._live[table.id] = LiveTable(table, self)
         return live
 
-    def tables_json(self, owner: str) -> list[dict[str, Any]]:
-        """Return a person's latest unfinished tables, the latest last, as `welcome` lists them."""
+    def tables_json(self, owner: str, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return those of the tables, for `welcome`, where the person has a seat and more to play.
+
+        Args:
+            owner: the digest of the person's token.
+            names: the tables, oldest first.
+        """
         found: list[dict[str, Any]] = []
-        for name in reversed(self.folder.tables_of(owner)[-3 * self.limits.listed :]):
+        for name in reversed(names):
             with contextlib.suppress(Refusal):
                 table = self.find(name).table
-                if table.is_unfinished and len(found) < self.limits.listed:
-                    found.insert(0, messages.listed_table(table, owner))
-        return found
+                if table.is_unfinished and table.seat_of(owner) is not None:
+                    found.append(messages.listed_table(table, owner))
+            if len(found) == self.limits.listed:
+                break
+        return found[::-1]
 
     def sweep(self) -> None:
         """Unload the tables that no browser has used for a while."""
@@ -474,7 +489,7 @@ class TableManager:
             raise Refusal("too_many_tables", "all tables are in use; try again in a few minutes")
         self._live.pop(name).close()
 
-    def _check_room(self, browser: Browser) -> None:
+    def _check_room(self, browser: Connection) -> None:
         """Refuse another table if an address has made many of late, or the disk has too many."""
         if self.folder.num_tables >= self.limits.stored:
             raise Refusal("too_many_tables", "the server's disk is full")

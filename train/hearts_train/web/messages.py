@@ -11,10 +11,17 @@ import functools
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from hearts_agents.programs.process import dump
 from hearts_agents.programs.view_lines import ViewLines
@@ -23,8 +30,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.rules.explain import explain
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support.errors import quoted
-from hearts_env.support.files import json_object
-from hearts_train.web.table import TABLE_ID, Refusal, Table
+from hearts_train.web.table import Refusal, Table
 
 log = logging.getLogger("hearts.serve")
 
@@ -33,168 +39,145 @@ MOST_TEXT = 300
 """The longest rules or agent name in a message, in characters."""
 MOST_NAME = 24
 """The longest name of a person, in characters."""
+MOST_TABLES = 24
+"""The most tables that a browser asks about."""
 
-TOKEN = re.compile(r"[0-9a-f]{32}")
 _HIDDEN = ("hand", "legal", "passed", "received", "player")
 """The keys of a view that only its player may know."""
 
 
 # ---- requests ------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Request:
-    """A message of a browser, its fields checked.
+def _plain_name(text: str) -> str:
+    """Return a person's name: printable, trimmed, not too long."""
+    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
+    return " ".join(words)[:MOST_NAME]
 
-    Attributes:
-        type: The kind of request.
-        fields: All fields of this type, with defaults for those not given.
-        id: The browser's id, repeated in the answer, or None.
-    """
+
+Number = Annotated[int, Field(ge=0, lt=2**53)]
+Text = Annotated[str, Field(max_length=MOST_TEXT)]
+Name = Annotated[Text, AfterValidator(_plain_name)]
+
+
+class Request(BaseModel):
+    """A message of a browser. Unknown fields are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
 
     type: str
-    fields: Mapping[str, Any]
     id: str | int | None = None
 
-    def __getitem__(self, name: str) -> Any:
-        return self.fields[name]
+
+class OfTable(Request):
+    """A request about a table."""
+
+    table: Text
 
 
-def _bad(text: str) -> Refusal:
-    return Refusal("bad_message", text)
+class OfPosition(OfTable):
+    """A request about the position `seq` of a table."""
+
+    seq: Number
 
 
-def _number(name: str, value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**53:
-        raise _bad(f"{name}: {quoted(value)} is not a whole number from 0; give one")
-    return value
+class Hello(Request):
+    """The first request of a connection."""
+
+    v: Number
+    token: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
+    tables: Annotated[list[Text], Field(max_length=MOST_TABLES)] = []
 
 
-def _flag(name: str, value: Any) -> bool:
-    if type(value) is not bool:
-        raise _bad(f"{name}: {quoted(value)} is neither true nor false; give one of them")
-    return value
+class SeatWish(BaseModel):
+    """A seat of a new table. One of the fields is given."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    me: bool = False
+    open: bool = False
+    agent: Text = ""
 
 
-def _text(name: str, value: Any) -> str:
-    if type(value) is not str or len(value) > MOST_TEXT:
-        raise _bad(f"{name}: give a text of at most {MOST_TEXT} characters")
-    return value
+class Create(Request):
+    """A new table."""
+
+    rules: Text
+    match: bool = False
+    seats: Annotated[list[SeatWish], Field(min_length=2, max_length=7)]
+    name: Name = ""
+    seed: Number | None = None
+
+    @field_validator("seats")
+    @classmethod
+    def _check_seats(cls, seats: list[SeatWish]) -> list[SeatWish]:
+        if any(seat.me + seat.open + bool(seat.agent) != 1 for seat in seats):
+            raise ValueError('give {"me": true}, {"open": true} or {"agent": NAME} for each')
+        if sum(seat.me for seat in seats) > 1:
+            raise ValueError('you can sit in one seat; give "me" once')
+        if all(seat.agent for seat in seats):
+            raise ValueError('no person would play; give one seat {"me": true} or {"open": true}')
+        return seats
 
 
-def _name(name: str, value: Any) -> str:
-    """Return a person's name: printable, trimmed, not too long."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in _text(name, value)).split())
-    return text[:MOST_NAME]
+class Sit(OfTable):
+    """An open seat, taken."""
+
+    seat: Number
+    name: Name = ""
 
 
-def _table(name: str, value: Any) -> str:
-    if type(value) is not str or not TABLE_ID.fullmatch(value):
-        raise Refusal("unknown_table", f"{name}: there is no table {quoted(value)}; check the link")
-    return value
+class Act(OfPosition):
+    """A card, cards to pass, or the use of a moon."""
+
+    actions: Annotated[list[Text], Field(min_length=1, max_length=13)]
 
 
-def _token(name: str, value: Any) -> str:
-    if type(value) is not str or not TOKEN.fullmatch(value):
-        raise _bad(f"{name}: it is 32 digits 0-9a-f; omit it to get a new one")
-    return value
+class Leave(OfTable):
+    """The end of a visit, or with `close` of a table."""
+
+    close: bool = False
 
 
-def _actions(name: str, value: Any) -> tuple[str, ...]:
-    if type(value) is not list or not 1 <= len(value) <= 13:
-        raise _bad(f"{name}: give a list of one to 13 names of actions")
-    return tuple(_text(name, action) for action in value)
+REQUESTS: Mapping[str, type[Request]] = {
+    "hello": Hello,
+    "create": Create,
+    "sit": Sit,
+    "watch": OfTable,
+    "act": Act,
+    "hint": OfPosition,
+    "undo": OfPosition,
+    "next": OfTable,
+    "leave": Leave,
+    "ping": Request,
+}
 
 
-def _seats(name: str, value: Any) -> tuple[tuple[str, str], ...]:
-    """Return (kind, name of the agent) of each seat."""
-    if type(value) is not list or not 2 <= len(value) <= 7:
-        raise _bad(f"{name}: give a list with one entry a seat, two to seven")
-    found: list[tuple[str, str]] = []
-    for entry in value:
-        if type(entry) is not dict or len(entry) != 1:
-            raise _bad(
-                f'{name}: {quoted(entry)} is not a seat; give {{"me": true}}, {{"open": true}} or '
-                '{"agent": NAME}'
-            )
-        ((kind, what),) = entry.items()
-        if kind == "agent":
-            found.append((kind, _text("agent", what)))
-        elif kind in ("me", "open") and what is True:
-            found.append((kind, ""))
-        else:
-            raise _bad(f'{name}: {quoted(entry)} is not a seat; give "me", "open" or "agent"')
-    if sum(kind == "me" for kind, _ in found) > 1:
-        raise _bad(f'{name}: you can sit in one seat; give "me" once')
-    if all(kind == "agent" for kind, _ in found):
-        raise _bad(
-            f'{name}: no person would play; give one seat {{"me": true}} or {{"open": true}}'
-        )
-    return tuple(found)
+def parse(plain: Mapping[str, Any] | None) -> Request:
+    """Return a message of a browser as a request.
 
-
-_NEEDED: Any = object()
-_TABLE = {"table": (_table, _NEEDED)}
-_SEAT = {**_TABLE, "seq": (_number, _NEEDED)}
-_Field = tuple[Callable[[str, Any], Any], Any]
-REQUESTS: Mapping[str, Mapping[str, _Field]] = MappingProxyType(
-    {
-        "hello": {"v": (_number, _NEEDED), "token": (_token, None)},
-        "create": {
-            "rules": (_text, _NEEDED),
-            "match": (_flag, False),
-            "seats": (_seats, _NEEDED),
-            "name": (_name, ""),
-            "seed": (_number, None),
-        },
-        "sit": {**_TABLE, "seat": (_number, _NEEDED), "name": (_name, "")},
-        "watch": _TABLE,
-        "act": {**_SEAT, "actions": (_actions, _NEEDED)},
-        "hint": _SEAT,
-        "undo": _SEAT,
-        "next": _TABLE,
-        "leave": {**_TABLE, "close": (_flag, False)},
-        "ping": {},
-    }
-)
-"""The fields of each type of request, each with its check and, if optional, its default.
-
-Other fields are ignored.
-"""
-
-
-def parse(data: str | bytes) -> Request:
-    """Parse and check a message of a browser.
+    Args:
+        plain: the message, or None if it is not a JSON object.
 
     Raises:
-        Refusal: if it is not a message, or a field is missing or wrong. The text names the field.
+        Refusal: if a field is missing or wrong. The text names the field.
     """
-    plain = json_object(data)
     if plain is None:
-        raise _bad("message: it is not a JSON object; send one object a message")
+        raise Refusal("bad_message", "message: it is not a JSON object; send one object a message")
     kind = plain.get("type")
+    if type(kind) is not str or kind not in REQUESTS:
+        text = f"type: {quoted(kind)} is unknown; give one of {', '.join(REQUESTS)}"
+        raise Refusal("bad_message", text)
     try:
-        known = REQUESTS.get(kind) if type(kind) is str else None
-        if type(kind) is not str or known is None:
-            raise _bad(f"type: {quoted(kind)} is unknown; give one of {', '.join(REQUESTS)}")
-        fields = _checked(kind, known, plain)
-    except Refusal as refusal:
-        refusal.id = id_of(plain)
-        raise
-    return Request(kind, fields, id_of(plain))
+        return REQUESTS[kind].model_validate({**plain, "id": id_of(plain)})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        field, why = ".".join(map(str, fault["loc"])), fault["msg"].removeprefix("Value error, ")
+        given = "" if fault["type"] == "missing" else f"{quoted(fault['input'])} cannot be used; "
+        raise Refusal("bad_message", f"{field}: {given}{why[:1].lower()}{why[1:]}") from None
 
 
-def _checked(kind: str, known: Mapping[str, _Field], plain: Mapping[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for name, (check, default) in known.items():
-        value = plain.get(name)
-        if value is None and default is _NEEDED:
-            raise _bad(f"{name}: it is missing; {kind} needs it")
-        fields[name] = default if value is None else check(name, value)
-    return fields
-
-
-def id_of(plain: Any) -> str | int | None:
+def id_of(plain: Mapping[str, Any] | None) -> str | int | None:
     """Return the id of a request, or None if it has none or an unsuitable one."""
-    given = plain.get("id") if type(plain) is dict else None
+    given = None if plain is None else plain.get("id")
     is_short = type(given) is str and len(given) <= 64
     return given if is_short or (type(given) is int and abs(given) < 2**53) else None
 
@@ -209,14 +192,13 @@ def sight(game: Game, seat: int | None) -> str:
     """Return the cards that a seat may know, as fields of a message.
 
     ``view`` is the view that external programs get. For onlookers (`seat` None) it is null, and
-    ``public`` has the public part of a view and the number of cards in each hand.
+    ``public`` has the public part of a view.
     """
     view = game.view(0 if seat is None else seat)
     text = _lines(game.rules).write(BatchView.of([view]))[0]
     if seat is not None:
         return f'"view":{text}'
     known = {name: value for name, value in json.loads(text).items() if name not in _HIDDEN}
-    known["cards_left"] = [view.cards_left(p) for p in range(game.rules.players)]
     return f'"view":null,"public":{dump(known)}'
 
 
@@ -254,7 +236,6 @@ def rules_json(rules: Rules) -> dict[str, Any]:
         "title": title_of(rules.name),
         "players": rules.players,
         "deck": list(rules.deck),
-        "actions": [rules.action_name(action) for action in range(rules.num_actions)],
         "fields": rules.to_dict(),
         "text": list(explain(rules)),
     }
@@ -326,6 +307,7 @@ def table_message(
         "match_over": match,
         "closed": table.is_closed,
         "turn": table.turn,
+        "cards_left": [len(table.game.hand(p)) for p in range(table.rules.players)],
     }
     rules = _rules_text(table.rules)
     return f'{dump(head)[:-1]},"rules":{rules},{sight(table.game, seat)}}}'
@@ -340,7 +322,6 @@ def seats_json(
             "seat": p,
             "name": table.name_of(p),
             "kind": seat.kind,
-            "agent": seat.agent or None,
             "connected": bool(seat.agent) or connected[p],
             "ready": ready[p],
         }

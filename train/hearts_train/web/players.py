@@ -18,15 +18,17 @@ from typing import Any, TypeVar
 
 from hearts_agents import Agent
 from hearts_agents.guard import ask_one
-from hearts_agents.registry import agent_names, describe_agent
+from hearts_agents.registry import agent_names
 from hearts_agents.user_code import CRASHED, ILLEGAL, LATE, RAISED, Fault
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.rules.presets import GAMES
 from hearts_env.support.errors import quoted
+from hearts_env.support.progress import Progress, no_progress
+from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import Participant
 from hearts_train.web.table import Refusal
 
-SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
+SHIPPED = ("champion", "pimc", "pro", "standard", "easy")
 """The package's own players on the list, strongest first."""
 FAULT_TEXTS = {
     RAISED: "raised an error",
@@ -36,39 +38,38 @@ FAULT_TEXTS = {
 }
 """The words for a fault at the table. An error's own text could reveal cards."""
 
-_THREADS = 4  # of an agent, as long as none is stuck
-_MOST_THREADS = 16  # with those that are stuck
+_THREADS = 8  # of an agent
 _T = TypeVar("_T")
 
 
 class Workers:
     """A few threads at a time, each for one piece of work.
 
-    They end with the program, whatever they do. A stuck thread gives up its place, so other work
-    goes on until too many threads are stuck.
+    They end with the program, whatever they do. A stuck thread keeps its place until it ends.
     """
 
     def __init__(self, name: str, size: int = _THREADS) -> None:
         self._name = f"hearts {name}"
         self._places = asyncio.Semaphore(size)
-        self._threads: list[threading.Thread] = []
 
     async def run(self, do: Callable[[], _T], seconds: float | None = None) -> _T:
         """Return the result of `do`; the clock starts with its thread.
 
         Raises:
-            TimeoutError: if it takes longer, or if too many threads are stuck.
+            TimeoutError: if it takes longer, or if no thread is free for as long.
         """
-        async with self._places:
-            self._threads = [thread for thread in self._threads if thread.is_alive()]
-            if len(self._threads) >= _MOST_THREADS:
-                raise TimeoutError
-            result: futures.Future[_T] = futures.Future()
-            result.set_running_or_notify_cancel()  # a thread cannot be stopped
-            thread = threading.Thread(target=_do, args=(do, result), name=self._name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
-            return await asyncio.wait_for(asyncio.wrap_future(result), seconds)
+        async with asyncio.timeout(seconds):
+            await self._places.acquire()
+        result: futures.Future[_T] = futures.Future()
+        result.set_running_or_notify_cancel()  # a thread cannot be stopped
+        threading.Thread(target=_do, args=(do, result), name=self._name, daemon=True).start()
+        done = asyncio.wrap_future(result)
+        done.add_done_callback(self._free)
+        return await asyncio.wait_for(asyncio.shield(done), seconds)
+
+    def _free(self, done: asyncio.Future[Any]) -> None:
+        self._places.release()
+        done.exception()  # otherwise asyncio reports it when no one waits any more
 
 
 def _do(do: Callable[[], _T], result: futures.Future[_T]) -> None:
@@ -103,7 +104,6 @@ class Listed(Participant):
 
     Attributes:
         name: The name for browsers.
-        about: A description in a sentence.
         workers: The threads in which it decides.
     """
 
@@ -115,7 +115,6 @@ class Listed(Participant):
         """
         super().__init__(spec, 0)
         self.name = name
-        self.about = describe_agent(spec)["about"] if spec in agent_names() else f"Yours: {name}."
         self.workers = Workers(name)
         self._spare: list[Agent] = []
 
@@ -133,21 +132,29 @@ class Listed(Participant):
     def borrowed(self) -> Iterator[Any]:
         """Lend a player that no other thread uses in this block.
 
-        The package's own players remember no cards and are used again. Others are new.
+        Only for the package's own players: they remember no cards, so they are used again.
         """
-        if self.is_ours:
-            try:
-                player = self._spare.pop()
-            except IndexError:
-                player = self.fresh(0)
-            yield player
-            self._spare.append(player)
-            return
-        player = self.fresh(0)
         try:
-            yield player
-        finally:
-            _close(player)
+            player = self._spare.pop()
+        except IndexError:
+            player = self.fresh(0)
+        yield player
+        self._spare.append(player)
+
+    def hint(self, view: PlayerView) -> dict[str, Any]:
+        """Return its action, and the mean margin of each action if it estimates them.
+
+        Raises:
+            HeartsError: if it raises, or does not choose a legal action.
+        """
+        name = view.rules.action_name
+        with self.borrowed() as player:
+            found = hint(player, view)
+        worths = [
+            {"action": name(one.action), "margin": round(one.margin, 6), "half": round(one.half, 6)}
+            for one in found.worths
+        ]
+        return {"agent": self.name, "action": name(found.action), "worths": worths}
 
     def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
         """Return the choice of the player in a seat. It is slow, so call it in a thread."""
@@ -193,15 +200,7 @@ class Players:
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the list for `welcome`."""
-        return [
-            {
-                "name": agent.name,
-                "title": agent.about,
-                "players": sorted({Rules.from_text(game).players for game in agent.games}),
-                "games": agent.games,
-            }
-            for agent in self.listed.values()
-        ]
+        return [{"name": agent.name, "games": agent.games} for agent in self.listed.values()]
 
     async def check_fits(self, name: str, rules: Rules) -> None:
         """Refuse an agent that is not on the list or cannot play these rules."""
@@ -232,20 +231,36 @@ class Players:
             action, fault = 0, Fault(0, RAISED, str(error))
         return (view.legal_actions()[0] if fault is not None else action), fault
 
-    def warm_up(self, report: Callable[[int, str], None] = lambda _done, _name: None) -> None:
-        """Let every agent choose its first cards, so no one waits for the compilation.
+    async def hint(self, view: PlayerView) -> dict[str, Any]:
+        """Return a hint from the best player for these rules, as fields of a message.
 
-        Args:
-            report: called with the number of agents that are ready and the name of the next.
+        It is computed from the view alone, so it reveals no hidden card.
+
+        Raises:
+            Refusal: if the player gives none, or takes too long.
         """
+        agent = self.listed[best_hinter(view)]
+        try:
+            return await agent.workers.run(lambda: agent.hint(view), self.patience)
+        except HeartsError as error:
+            raise Refusal("not_fit", str(error)) from None
+        except TimeoutError:
+            text = f"hint: it took longer than {self.patience:g} seconds; ask again"
+            raise Refusal("not_fit", text) from None
+
+    def warm_up(self, report: Progress = no_progress) -> None:
+        """Let every agent choose its first cards, so no one waits for the compilation."""
         for done, agent in enumerate(self.listed.values()):
-            report(done, agent.name)
+            report(done, len(self.listed), agent.name)
             usual = [name for name in ("two_player", "classic") if name in agent.games]
             for game in usual or agent.games[:1]:
                 dealt, place = Game.deal(game, 0), AgentSeat()
                 for _ in range(2):
                     if dealt.current_player is None:
                         break
-                    action, fault = agent.answer(place, dealt.view(dealt.current_player), 0)
+                    view = dealt.view(dealt.current_player)
+                    action, fault = agent.answer(place, view, 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
                 place.close()
+                if best_hinter(view) == agent.name:
+                    agent.hint(view)

@@ -23,7 +23,6 @@ from hearts_train.web.messages import title_of
 Json = dict[str, Any]
 Step = list[Any]
 
-VERSION = 2
 MOST_CARDS = 14
 """The largest hand that the board measures exactly, in cards."""
 MOST_WORK = 50_000
@@ -61,14 +60,19 @@ def review(record: Record, found: Analysis | None = None, progress: Progress | N
     exact = is_exact(record.game.rules)
     if found is None or found.is_exact != exact:
         found = analyse(record.game, progress=progress, names=record.names(), exact=exact)
-    replay = record.game.start()
+    game, replay = record.game, record.game.start()
     return {
-        **_heading(record),
+        "rules": {"title": title_of(game.rules.name), "tricks": game.rules.hand_size},
+        "names": record.names(),
+        "tags": {tag: value for tag, value in record.tags.items() if tag in ("Event", "Date")},
+        "deal": record.to_text(),
+        "hands": hands_of(replay),
+        "kitty": list(game.kitty),
+        "exchange": _exchange(game),
+        "scores": game.scores() if game.is_over else None,
         "exact": exact,
-        "before": found.before,
-        "players": found.to_json()["players"],
         "summary": summary(found, lambda card: card.translate(_SIGNS)),
-        "steps": [play_step(replay, action) for action in record.game.actions],
+        "steps": [play_step(replay, action) for action in game.actions],
         "moments": [{**moment.to_json(), "mark": moment.mark} for moment in found.moments],
     }
 
@@ -100,30 +104,6 @@ def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Js
         return found
     card = {"at": worst.number, "trick": worst.trick, "played": worst.card}
     return found | {"card": card | {"best": worst.better[0], "lost": worst.expected_loss}}
-
-
-def _heading(record: Record) -> Json:
-    """Return the deal without its measures."""
-    game = record.game
-    start = game.start()
-    return {
-        "v": VERSION,
-        "rules": {
-            "title": title_of(game.rules.name),
-            "players": game.rules.players,
-            "tricks": game.rules.hand_size,
-            "points": {card: game.rules.card_points.get(card, 0) for card in game.rules.deck},
-        },
-        "names": record.names(),
-        "tags": {tag: value for tag, value in record.tags.items() if tag in ("Event", "Date")},
-        "deal": record.to_text(),
-        "hands": hands_of(start),
-        "kitty": list(game.kitty),
-        "dealer": game.dealer,
-        "exchange": _exchange(game),
-        "totals": list(game.totals),
-        "scores": game.scores() if game.is_over else None,
-    }
 
 
 def _exchange(game: Game) -> Json | None:

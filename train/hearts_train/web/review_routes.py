@@ -12,38 +12,32 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
 
 from hearts_env import HeartsError
 from hearts_env.support.files import json_object
 from hearts_env.support.progress import Progress
+from hearts_train.web.hosting import Buckets, Limits
 from hearts_train.web.players import Workers
 from hearts_train.web.review import Json, costliest, read_deal, review
 from hearts_train.web.table import Refusal
 
 log = logging.getLogger("hearts.serve")
 
+MOST_BODY = 512 * 1024
+"""The longest body of a request, in bytes."""
 MOST_TEXT = 20_000
 """The longest text of a deal, in characters. Real deals have about a thousand."""
 MOST_EACH = 3
 """Deals of one address that may wait or be under way."""
 
-_STATUS = {"bad_deal": 422, "internal": 500}  # all others: 503
+_STATUS = {"bad_message": 400, "too_large": 413, "bad_deal": 422, "too_fast": 429, "internal": 500}
 
 Work = Callable[[Json, Progress], Any]
-
-
-def routes() -> list[BaseRoute]:
-    """Return the routes, for ``create_app``."""
-    return [
-        Route("/api/review", ask_review, methods=["POST"]),
-        Route("/api/costliest", ask_costliest, methods=["POST"]),
-    ]
 
 
 async def ask_review(request: Request) -> Response:
@@ -81,46 +75,29 @@ class ReviewQueue:
         most: Deals of all addresses that may wait or be under way.
     """
 
-    def __init__(self, patience: float = 60.0, most: int = 24) -> None:
+    def __init__(self, limits: Limits, patience: float = 60.0, most: int = 24) -> None:
         self.patience = patience
         self.most = most
+        self._buckets = Buckets(limits.burst, limits.rate)
         self._workers = Workers("board", 2)  # so no address has all of them
         self._waiting: Counter[str] = Counter()
         self._turns: dict[str, asyncio.Lock] = {}
-        self._tasks: set[asyncio.Task[bytes]] = set()
 
     @property
     def num_waiting(self) -> int:
         """The number of deals that wait or are under way."""
         return self._waiting.total()
 
-    def check_room(self, address: str) -> None:
-        """Refuse another deal.
+    async def look(self, address: str, work: Work, given: Json) -> bytes:
+        """Return the result of a review as JSON.
 
         Raises:
-            Refusal: if many wait already.
+            Refusal: if the deal cannot be reviewed, takes too long, or many wait already.
         """
+        if not self._buckets.take(address):
+            raise Refusal("too_fast", "too many requests at once; wait a second")
         if self._waiting[address] >= MOST_EACH or self.num_waiting >= self.most:
             raise Refusal("too_fast", "too many deals are waiting; try again in a minute")
-
-    def begin(self, address: str, work: Work, given: Json) -> asyncio.Task[bytes]:
-        """Begin a review. Its task returns the answer as JSON or raises a `Refusal`."""
-        task = asyncio.create_task(self._look(address, work, given))
-        self._tasks.add(task)
-        task.add_done_callback(self._end)
-        return task
-
-    def _end(self, task: asyncio.Task[bytes]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # otherwise asyncio reports it
-
-    def stop(self) -> None:
-        """Give up all reviews. Waiting browsers get a refusal."""
-        for task in self._tasks:
-            task.cancel()
-
-    async def _look(self, address: str, work: Work, given: Json) -> bytes:
         is_over = threading.Event()
 
         def progress(done: float, total: float) -> None:
@@ -155,41 +132,44 @@ class ReviewQueue:
 
 async def _answer(request: Request, work: Work) -> Response:
     """Return the result of `work` on the request, or a refusal."""
-    try:
-        given = json_object(await request.body())
-    except ClientDisconnect:  # in the middle of the body; no one reads the answer
-        return refused(400, "bad_message", "body: it ended too early; send all of it")
-    if given is None:
-        return refused(400, "bad_message", "body: it is not a JSON object; send one")
     reviews: ReviewQueue = request.app.state.reviews
     address = request.client.host if request.client else ""
     try:
-        reviews.check_room(address)
-        task = reviews.begin(address, work, given)
-        await _wait(task, request)
-        if task.cancelled():
-            raise Refusal("ending", "the server is stopping; try again later")
-        return Response(task.result(), media_type="application/json")
+        given = json_object(await _body(request))
+        if given is None:
+            raise Refusal("bad_message", "body: it is not a JSON object; send one")
+        found = await _unless_left(request, reviews.look(address, work, given))
+        return Response(found, media_type="application/json")
+    except ClientDisconnect:
+        return Response()  # no one reads it
     except Refusal as refusal:
-        return refused(_STATUS.get(refusal.code, 503), refusal.code, refusal.text)
+        fields = {"code": refusal.code, "text": refusal.text}
+        return JSONResponse(fields, _STATUS.get(refusal.code, 503))
 
 
-async def _wait(task: asyncio.Task[bytes], request: Request) -> None:
-    """Wait for a task. Cancel it when the sender of the request leaves."""
-    gone = asyncio.create_task(_left(request))
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BODY:
+            raise Refusal("too_large", "the request is too large")
+    return bytes(body)
+
+
+async def _unless_left(request: Request, work: Coroutine[Any, Any, bytes]) -> bytes:
+    """Return the result of `work`. Cancel it when the sender of the request leaves."""
+    task, gone = asyncio.create_task(work), asyncio.create_task(_left(request))
     try:
         await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
     finally:
         gone.cancel()
         task.cancel()
-        await asyncio.wait([task])
+    await asyncio.wait([task])
+    if task.cancelled():
+        raise ClientDisconnect
+    return task.result()
 
 
 async def _left(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def refused(status: int, code: str, text: str) -> Response:
-    """Return a refusal as a response."""
-    return JSONResponse({"code": code, "text": text}, status)

@@ -30,13 +30,12 @@ Line = Mapping[str, Any]
 
 
 class Refusal(Exception):
-    """A refused request: a code for programs, a sentence for people and the request's id."""
+    """A refused request: a code for programs and a sentence for people."""
 
-    def __init__(self, code: str, text: str, request_id: str | int | None = None) -> None:
+    def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
         self.code = code
         self.text = text
-        self.id = request_id
 
 
 @dataclass
@@ -232,7 +231,7 @@ class Table:
         return derived_seed(self.dealt_by, _LATER_PLAYS + self.number)
 
     # -- commands ----------------------------------------------------------------------------------
-    def act(self, seat: int, seq: int, names: tuple[str, ...]) -> None:
+    def act(self, seat: int, seq: int, names: Sequence[str]) -> None:
         """Play the actions that a person chose in position `seq`."""
         self.check_turn(seat, seq)
         game, view = self.game, self.game.view(seat)

@@ -113,21 +113,6 @@ export function lost(title, text) {
     el("p", {}, el("a", {class: "button main", href: "/", text: "To the lobby"})));
 }
 
-/** Copies a text, or shows it if the browser does not allow that. @param {string} text */
-export async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    notice("Copied.");
-    say("Copied.");
-  } catch {
-    const box = el("textarea", {class: "copy", "aria-label": "Text to copy", rows: 4});
-    box.value = text;
-    const closed = ask({title: "Copy this text", body: [box], buttons: [["", "Close"]]});
-    box.select();
-    await closed;
-  }
-}
-
 /** A value that this browser saved, or null. @param {string} key @returns {any} */
 export function load(key) {
   try {

@@ -1,7 +1,7 @@
 // Free seats and onlookers: the link for friends, and taking a seat.
 
 import {begins} from "hearts/clicks.js";
-import {ask, button, copy, el} from "hearts/dom.js";
+import {ask, button, el, notice} from "hearts/dom.js";
 import {choose, setting} from "hearts/settings.js";
 
 /**
@@ -24,7 +24,10 @@ export function invitation(room) {
     "aria-label": "Link for friends", on: {focus: () => field.select()}});
   return [el("div", {class: "banner"},
     el("span", {text: "Send this link to a friend, who can then take the free seat:"}),
-    field, button("Copy", () => copy(address)))];
+    field, button("Copy", () => {
+      field.select(); // for browsers that copy only with encryption
+      navigator.clipboard?.writeText(address).then(() => notice("Copied."));
+    }))];
 }
 
 /**

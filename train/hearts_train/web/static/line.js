@@ -67,27 +67,8 @@ export function judged(worths, card, close = []) {
 
 /**
  * The address of the board at an action of a deal.
- * @param {string} text @param {number} at @param {number|undefined} seat who is shown below
+ * @param {string} deal its text @param {number} at @param {number|string} seat who is shown below
  */
-export function boardAt(text, at, seat) {
-  return `/board#deal=${toFragment(text)}${at ? `&at=${at}` : ""}${seat ? `&seat=${seat}` : ""}`;
-}
-
-/** A text for the fragment of an address. @param {string} text */
-function toFragment(text) {
-  const bytes = new TextEncoder().encode(text);
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
-
-/** The text of a fragment, or null if it has none. @param {string} coded */
-export function fromFragment(coded) {
-  try {
-    const binary = atob(coded.replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = Uint8Array.from(binary, (letter) => letter.charCodeAt(0));
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
+export function boardAt(deal, at, seat) {
+  return `/board#${new URLSearchParams({deal, at: String(at), seat: String(seat)})}`;
 }

@@ -5,6 +5,7 @@ import {begins} from "hearts/clicks.js";
 import {button, choices, el, notice, picker} from "hearts/dom.js";
 import {capital} from "hearts/figures.js";
 import {choose, setting} from "hearts/settings.js";
+import {forget} from "hearts/socket.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
 
@@ -12,6 +13,7 @@ const FRIEND = "a friend";
 
 /** The package's own players in words. docs/agents.md has the figures. */
 const STRENGTHS = {
+  [FRIEND]: "a free seat: you get a link to send",
   champion: "the strongest: a network trained for this game",
   pimc: "very strong: solves every deal that is still possible",
   pro: "strong: tries every card in simulated deals",
@@ -59,6 +61,7 @@ function tables(context, welcome) {
         if (!begins()) return;
         try {
           await context.connection.request({type: "leave", table: table.table, close: true});
+          forget(table.table);
           item.remove();
           section.hidden = !section.querySelector("li");
         } catch (error) {
@@ -101,7 +104,7 @@ class Form {
   constructor(context, welcome) {
     this.context = context;
     this.rules = welcome.rules;
-    this.agents = welcome.agents.filter((agent) => agent.name !== "random"); // another name of easy
+    this.agents = welcome.agents;
     this.rule = this.rules[0];
     this.players = this.rule.players[0];
     this.isMatch = "deal";
@@ -152,16 +155,14 @@ class Form {
       : this.rule.name;
   }
 
-  /** The agents that play the game chosen. @returns {any[]} */
+  /** The names of the agents that play the game chosen. @returns {string[]} */
   get fitting() {
-    const names = [this.game];
-    if (this.rule.players.length === 1 || this.players === 4) names.push(this.rule.name);
-    return this.agents.filter((agent) => names.some((name) => agent.games.includes(name)));
+    const game = this.players === 4 ? this.rule.name : this.game; // as the server names it
+    return this.agents.filter((agent) => agent.games.includes(game)).map(({name}) => name);
   }
 
   drawSeats() {
-    const fitting = this.fitting;
-    const names = fitting.map(({name}) => name);
+    const names = this.fitting;
     this.seats.replaceChildren(...Array.from({length: this.players - 1}, (_, index) => {
       if (!names.includes(this.others[index]) && this.others[index] !== FRIEND) {
         this.others[index] = names[0] || FRIEND;
@@ -169,10 +170,7 @@ class Form {
       const id = `about-${index}`;
       const about = el("p", {class: "small about", id});
       const explain = () => {
-        about.textContent = this.others[index] === FRIEND
-          ? "A free seat: you get a link to send."
-          : STRENGTHS[this.others[index]]
-            || fitting.find(({name}) => name === this.others[index])?.title || "";
+        about.textContent = STRENGTHS[this.others[index]] || "";
       };
       explain();
       const field = picker(this.players > 2 ? `Seat ${index + 2}` : "Against",

@@ -100,7 +100,6 @@ function settings() {
   const set = (key) => (value) => choose(key, value);
   const pick = (legend, key, options) => choices(legend, `set-${key}`, options, setting(key), set(key));
   ask({title: "Settings", buttons: [["", "Done"]], body: [
-    pick("Colours of the suits", "deck", [["two", "Two"], ["four", "Four"]]),
     pick("A card is played by", "tap", [["two", "Two taps"], ["one", "One tap"]]),
     pick("Pace", "pace", [["calm", "Calm"], ["quick", "Quick"], ["none", "At once"]]),
     pick("Guide through a deal", "guide", [["on", "On"], ["off", "Off"]]),

@@ -1,7 +1,7 @@
 // One deal on the analysis board: the table at any card, and the worth of every card.
 
 import {cardName, chip} from "hearts/cards.js";
-import {button, copy, el, say} from "hearts/dom.js";
+import {button, el, say} from "hearts/dom.js";
 import {does} from "hearts/figures.js";
 import {tableAfter} from "hearts/line.js";
 import {tableOf} from "hearts/seats.js";
@@ -13,10 +13,9 @@ const OTHERS = {"moon:off": "takes the points off", "moon:others": "lets the oth
 /**
  * @typedef {Object} Context
  * @property {any} document the deal, of the server or of the offline file
- * @property {((deal: any, at: number, seat: number) => string)|null} [link] an address of the
- *   board at a card, a seat below
+ * @property {(at: number) => void} [moved] called at each step
  * @property {number} [at] where to begin, by default before the first card
- * @property {number} [seat] the seat shown below, by default "You" or the first
+ * @property {string} [seat] the seat shown below, by default "You" or the first
  */
 
 /**
@@ -34,10 +33,10 @@ class Review {
   /** @param {HTMLElement} root @param {Context} context */
   constructor(root, context) {
     this.deal = context.document;
-    this.link = context.link;
+    this.moved = context.moved;
     this.moments = new Map(this.deal.moments.map((m) => [m.number, m]));
-    this.bottom = context.seat !== undefined && context.seat < this.deal.names.length
-      ? context.seat : Math.max(0, this.deal.names.indexOf("You"));
+    this.bottom = context.seat && context.seat in this.deal.names ? Number(context.seat)
+      : Math.max(0, this.deal.names.indexOf("You"));
     this.at = Math.min(context.at ?? 0, this.deal.steps.length);
     this.heard = (event) => this.onKey(event);
     document.addEventListener("keydown", this.heard);
@@ -65,15 +64,10 @@ class Review {
     root.replaceChildren(el("article", {class: "review"}, summaryOf(deal, this.bottom),
       el("div", {class: "desk"},
         el("div", {class: "board"}, el("div", {class: "walk"}, first, back, this.where, on, last),
-          this.stage, legend(deal), this.controls()),
+          this.stage, legend(deal), el("p", {}, el("a", {class: "button", download: "deal.txt",
+            href: `data:text/plain;charset=utf-8,${encodeURIComponent(deal.deal)}`,
+            text: "Save its text"}))),
         this.list.element)));
-  }
-
-  controls() {
-    const {deal, link} = this;
-    return el("div", {class: "buttons"},
-      link && button("Copy a link", () => copy(link(deal, this.at, this.bottom))),
-      button("Copy its text", () => copy(deal.deal)));
   }
 
   /** @param {KeyboardEvent} event */
@@ -92,6 +86,7 @@ class Review {
   go(at) {
     this.at = Math.max(0, Math.min(this.deal.steps.length, at));
     this.show();
+    this.moved?.(this.at);
     say(this.placeInWords());
   }
 

@@ -1,4 +1,4 @@
-// The settings of a person on this device, saved in the browser and applied to the page's style.
+// The settings of a person on this device, saved in the browser. Each change is an event `setting`.
 
 import {load, save} from "hearts/dom.js";
 
@@ -6,7 +6,6 @@ const KEY = "hearts.settings";
 
 /** @type {Record<string, string>} */
 const DEFAULTS = {
-  deck: "two", // two | four colours
   guide: "on", // on | off: sentences for a first deal
   pace: "calm", // calm | quick | none: how long a finished trick stays
   motion: "auto", // auto | off
@@ -17,8 +16,6 @@ const DEFAULTS = {
 /** @type {Record<string, string>} */
 let values = {...DEFAULTS, ...Object.fromEntries(Object.entries(load(KEY) || {}).filter(
   ([key, value]) => key in DEFAULTS && typeof value === "string"))};
-/** @type {Set<(key: string) => void>} */
-const listeners = new Set();
 
 /** @param {string} key */
 export function setting(key) {
@@ -26,7 +23,7 @@ export function setting(key) {
 }
 
 /**
- * Changes a setting, saves it and calls the listeners.
+ * Changes and saves a setting.
  * @param {string} key
  * @param {string} value
  */
@@ -34,23 +31,12 @@ export function choose(key, value) {
   values = {...values, [key]: value};
   save(KEY, values);
   apply();
-  for (const listener of [...listeners]) listener(key);
+  dispatchEvent(new Event("setting"));
 }
 
-/**
- * Calls `listener` at each change.
- * @param {(key: string) => void} listener
- * @returns {() => void} ends it
- */
-export function onChange(listener) {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-/** Sets `data-deck` and `data-motion` on the root for the style sheet. */
+/** Sets `data-motion` on the root for the style sheet. */
 export function apply() {
-  const data = document.documentElement.dataset;
-  for (const key of ["deck", "motion"]) data[key] = values[key];
+  document.documentElement.dataset.motion = values.motion;
 }
 
 /** Whether things may move, by the settings of the page and the system. */

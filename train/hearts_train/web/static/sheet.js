@@ -13,7 +13,7 @@ import {asked} from "hearts/server.js";
  * The scores deal by deal, and the totals.
  * @param {Table} table
  */
-export function sheet(table) {
+function sheet(table) {
   const names = table.seats.map((_, seat) => table.who(seat));
   const totals = table.totals || names.map(() => 0);
   const best = isChips(table) ? Math.max(...totals) : Math.min(...totals);
@@ -144,7 +144,7 @@ function costliest(card, deal, seat) {
  * The result in a sentence, from the viewer's seat.
  * @param {Table} table
  */
-export function verdict(table) {
+function verdict(table) {
   const {scores} = table.over;
   const {you, matchOver} = table;
   if (matchOver) {

@@ -3,13 +3,15 @@
 import {load, save} from "hearts/dom.js";
 
 const TOKEN = "hearts.token";
+const TABLES = "hearts.tables";
+const MOST_TABLES = 24; // as many as the server takes
 const PING_AFTER = 20_000;
 const LOST_AFTER = 10_000;
 const WAITS = [200, 500, 1000, 2000, 4000];
 const LOST = {code: "lost", text: "The connection to the server is lost; reconnecting."};
 
 /** The refusal of a request. */
-export class Refusal extends Error {
+class Refusal extends Error {
   /** @param {{code: string, text: string}} error */
   constructor({code, text}) {
     super(text);
@@ -50,17 +52,11 @@ export class Connection extends EventTarget {
     this.socket = socket;
     this.heard = Date.now();
     socket.addEventListener("open", () => {
-      socket.send(JSON.stringify({type: "hello", v: 1, token: token() || undefined}));
+      socket.send(JSON.stringify(hello()));
     });
     socket.addEventListener("message", (event) => {
       this.heard = Date.now();
-      let message;
-      try {
-        message = JSON.parse(event.data);
-      } catch {
-        return; // not of this protocol
-      }
-      this.hear(message);
+      this.hear(JSON.parse(event.data));
     });
     socket.addEventListener("close", () => this.lose(socket));
   }
@@ -77,7 +73,8 @@ export class Connection extends EventTarget {
       this.welcome = message;
       this.tries = 0;
       this.status = "open";
-      setToken(message.token);
+      secret = message.token;
+      save(TOKEN, secret);
       if (isNew) this.dispatchEvent(new CustomEvent("status", {detail: "open"}));
     }
     const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
@@ -86,9 +83,8 @@ export class Connection extends EventTarget {
       if (message.type === "error") waiting.reject(new Refusal(message));
       else waiting.resolve(message);
     }
-    if (message.type === "error" && this.status !== "open" && message.text.startsWith("token")) {
-      setToken(""); // the server gives another
-      this.socket?.close();
+    if (message.type === "table" && message.you !== null) {
+      save(TABLES, [...tables().filter((id) => id !== message.table), message.table]);
     }
     this.dispatchEvent(new CustomEvent("message", {detail: message}));
   }
@@ -133,7 +129,7 @@ export class Connection extends EventTarget {
    */
   send(message) {
     if (!this.socket || this.status !== "open") return false;
-    this.socket.send(JSON.stringify({v: 1, ...message}));
+    this.socket.send(JSON.stringify(message));
     return true;
   }
 
@@ -157,7 +153,7 @@ export class Connection extends EventTarget {
   /** A new `welcome`, with our tables and the agents as they are now. */
   async greet() {
     await this.ready();
-    return this.request({type: "hello", token: token() || undefined});
+    return this.request(hello());
   }
 
   /** Connects and resolves when the server has said welcome. */
@@ -173,11 +169,20 @@ export class Connection extends EventTarget {
 let secret = ""; // where the browser saves nothing
 
 function token() {
-  return load(TOKEN) || secret;
+  const saved = load(TOKEN) || secret;
+  return /^[0-9a-f]{32}$/.test(saved) ? saved : undefined;
 }
 
-/** @param {string} given */
-function setToken(given) {
-  secret = given;
-  save(TOKEN, given);
+/** The tables where the person has a seat, the latest last. @returns {string[]} */
+function tables() {
+  return [load(TABLES)].flat().filter((id) => /^[0-9a-f]{16}$/.test(id)).slice(-MOST_TABLES);
+}
+
+/** Takes a table off the list. @param {string} table */
+export function forget(table) {
+  save(TABLES, tables().filter((id) => id !== table));
+}
+
+function hello() {
+  return {type: "hello", v: 1, token: token(), tables: tables()};
 }

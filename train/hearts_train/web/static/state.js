@@ -3,11 +3,11 @@
 import {cardName, suitName, suitSign} from "hearts/cards.js";
 import {counted} from "hearts/figures.js";
 
-/** The fields of the message (docs/playing.md), three of them renamed. */
+/** The fields of the message (docs/playing.md), four of them renamed. */
 export class Table {
   /** @param {any} message `table` of the server */
-  constructor({table, undo, match_over: matchOver, ...fields}) {
-    Object.assign(this, fields, {id: table, canUndo: undo, matchOver});
+  constructor({table, undo, match_over: matchOver, cards_left: cardsLeft, ...fields}) {
+    Object.assign(this, fields, {id: table, canUndo: undo, matchOver, cardsLeft});
   }
 
   /** The public facts, from the seat's own view if there is one. @returns {any} */
@@ -32,15 +32,6 @@ export class Table {
   /** Whether it is your turn. */
   get isMyTurn() {
     return this.turn !== null && this.turn === this.you && this.legal.length > 0;
-  }
-
-  /** The number of cards in each hand. @returns {number[]} */
-  get cardsLeft() {
-    const {cards_left: left, history = []} = this.facts;
-    if (left) return left;
-    const counts = this.seats.map(() => this.rules.fields.hand_size);
-    for (const [seat] of history) counts[seat] -= 1;
-    return counts;
   }
 
   /** The number of the trick on the table, from 1. */

@@ -9,7 +9,7 @@ import {Guide} from "hearts/guide.js";
 import {Hand} from "hearts/hand.js";
 import {invitation, seated} from "hearts/guests.js";
 import {result, showLast, showRules, showSheet} from "hearts/sheet.js";
-import {onChange, pauses} from "hearts/settings.js";
+import {pauses} from "hearts/settings.js";
 import {Table, asked, happened, inWords, whyNot} from "hearts/state.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
@@ -82,7 +82,7 @@ class Room {
       {signal});
     this.connection.addEventListener("status", () => this.status(), {signal});
     addEventListener("keydown", (event) => this.key(event), {signal});
-    this.forget = onChange((key) => key === "guide" && this.refresh());
+    addEventListener("setting", () => this.refresh(), {signal});
     if (this.connection.status === "open") this.join();
   }
 
@@ -90,7 +90,6 @@ class Room {
   end() {
     this.ends.abort();
     this.connection.send({type: "leave", table: this.id});
-    this.forget?.();
     this.hand.end();
     this.skip?.();
     this.queue = [];
