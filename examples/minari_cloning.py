@@ -17,12 +17,12 @@ from hearts_train.data.options import DatasetOptions
 report = Report(__doc__, "minari", "h5py", "pyarrow", "torch")
 torch.manual_seed(1)
 games = report.choose(full=20_000, smoke=1_500)
-options = DatasetOptions(["pro"], "two_player", games=games, formats=["minari"], dtype="float32")
+options = DatasetOptions(["pro"], "two_player", games=games, formats=["minari"])
 with tempfile.TemporaryDirectory() as folder:
     made = make_dataset(f"{folder}/pro-games", options)
     dataset = minari.MinariDataset(made.episodes)
     episodes = list(dataset)  # the last observation of each has no decision
-    observations = torch.from_numpy(np.concatenate([e.observations[:-1] for e in episodes]))
+    observations = torch.from_numpy(np.concatenate([e.observations[:-1] for e in episodes])).float()
     actions = torch.from_numpy(np.concatenate([e.actions for e in episodes]))
     masks = torch.from_numpy(np.concatenate([e.infos["action_mask"][:-1] for e in episodes]))
     env = dataset.recover_environment(opponent="easy")
@@ -34,7 +34,7 @@ net.append(nn.Linear(256, number))
 
 def worths(seen):
     """Return a score per action. The legal action with the highest score is played."""
-    return net(torch.from_numpy(seen)).detach().numpy()
+    return net(torch.from_numpy(seen).float()).detach().numpy()
 
 
 report.measure(worths)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from hearts_agents.search import MAX_HANDS
-from hearts_env import Game, HeartsError, hearts_v0, kernel
+from hearts_env import Game, HeartsError, hearts_v0
 from hearts_env.solve import solve_double_dummy, solve_worlds
-from hearts_train.data.episodes import Episodes
 from hearts_train.data.options import DatasetOptions
-from hearts_train.data.playing import BLOCK, ExactValues, Seating
+from hearts_train.data.playing import FEWEST_GAMES, Seating, exact_values, part_size
 from tests.refusals import raises_hearts_error
 
 
@@ -27,9 +26,10 @@ def played(*arguments, **others):
     ("rules", "reward"), [("mini", "trick"), ("micro", "margin"), ("party players=3", "trick")]
 )
 def test_episodes_equal_environment_observations_and_rewards(rules, reward, observation):
+    making = pytest.importorskip("hearts_train.data.episodes")
     asked = options(rules=rules, games=3, reward=reward, observation=observation)
     found = Seating(asked).play(0)
-    episodes = Episodes.of(found, asked)
+    episodes = making.Episodes.of(found, asked, ["text"] * 3)
     n = found.rules.players
     ends = np.cumsum(episodes.lengths)
     assert len(ends) == 3 * n
@@ -46,12 +46,11 @@ def test_episodes_equal_environment_observations_and_rewards(rules, reward, obse
                 episodes.observations[place + number], shown["observation"]
             )
             np.testing.assert_array_equal(episodes.masks[place + number], shown["action_mask"])
-            assert paid == pytest.approx(episodes.rewards[place - 1] if at[seat] else 0.0)
+            assert paid == (episodes.rewards[place - 1] if at[seat] else 0.0)
             assert over == (at[seat] == episodes.lengths[number])
             env.step(None if over else int(episodes.actions[place]))
             at[seat] += 1
-        margins = env.unwrapped.game.margins()
-        assert episodes.margins[game * n : (game + 1) * n] == pytest.approx(margins)
+        assert episodes.margins[game].tolist() == pytest.approx(env.unwrapped.game.margins())
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_episodes_equal_environment_observations_and_rewards(rules, reward, obse
 )
 def test_dataset_values_equal_the_solver(rules):
     found = played(rules=rules, games=2)
-    values = ExactValues(found.rules).of(found.views, found.others)
+    seen, mean = exact_values(found.views, found.states)
     some = range(0, len(found.games), 5)
     for row in some:
         game = Game.deal(found.rules, int(found.seeds[found.games[row]]))
@@ -68,55 +67,39 @@ def test_dataset_values_equal_the_solver(rules):
         view = game.view(game.current_player)
         legal = view.legal_actions()
         others = np.setdiff1d(np.arange(found.rules.num_actions), legal)
-        assert np.isnan(values.seen[row, others]).all()
+        assert np.isnan(seen[row, others]).all()
         if view.phase == "pass":
-            assert np.isnan(values.seen[row]).all()
+            assert np.isnan(seen[row]).all()
             continue
-        assert values.seen[row, legal].tolist() == [
-            *map(float, solve_double_dummy(game).values.values())
-        ]
+        assert seen[row, legal].tolist() == [*map(float, solve_double_dummy(game).values.values())]
         if found.rules.pass_count:
-            assert np.isnan(values.mean[row]).all()
-            assert values.worlds[row] == 0
+            assert np.isnan(mean[row]).all()
             continue
-        worlds, margins = solve_worlds(view)
-        np.testing.assert_allclose(values.mean[row, legal], margins.mean(0))
-        assert values.worlds[row] == len(worlds)
+        _, margins = solve_worlds(view)
+        np.testing.assert_allclose(mean[row, legal], margins.mean(0))
 
 
-def test_too_many_worlds_are_not_counted():
+def test_views_with_too_many_worlds_have_no_mean():
     """At the deal the opponent holds 10 of 18 unseen cards, which gives 43,758 worlds."""
     found = played(rules="two_player hand_size=10", games=1, agents=["easy"])
-    values = ExactValues(found.rules).of(found.views, found.others)
+    _, mean = exact_values(found.views, found.states)
     known = np.array([view.num_worlds <= MAX_HANDS for view in found.views])
     assert known.any()
     assert not known.all()
-    assert (values.worlds[~known] == 0).all()
-    assert np.isnan(values.mean[~known]).all()
-    for row in np.flatnonzero(known)[::7]:
-        assert values.worlds[row] == found.views[int(row)].num_worlds
+    assert (np.isnan(mean).all(1) == ~known).all()
 
 
-def test_block_depends_on_its_number_alone():
-    one, other = Seating(options(games=BLOCK + 5)), Seating(options(games=BLOCK + 5))
+def test_part_depends_on_its_number_alone():
+    assert part_size(FEWEST_GAMES + 5) == FEWEST_GAMES
+    assert part_size(10_000) * 16 == 10_000
+    one, other = (Seating(options(games=FEWEST_GAMES + 5)) for _ in range(2))
     first, second = one.play(0), one.play(1)
     again = other.play(1)
     assert len(second.seeds) == 5
-    assert second.first == BLOCK
+    assert second.first == FEWEST_GAMES
     np.testing.assert_array_equal(second.actions, again.actions)
-    assert len(np.unique(np.concatenate([first.seeds, second.seeds]))) == BLOCK + 5
+    assert len(np.unique(np.concatenate([first.seeds, second.seeds]))) == FEWEST_GAMES + 5
     assert not np.array_equal(Seating(options(seed=1)).play(0).seeds, first.seeds[:6])
-
-
-def test_random_actions_are_legal_and_marked():
-    found = played(["pro"], "two_player", 40, random=0.25)
-    assert found.is_random.mean() == pytest.approx(0.25, abs=0.05)
-    legal = found.views.legal_table
-    assert legal[np.arange(len(legal)), found.actions].all()
-    own = np.flatnonzero(~found.is_random)
-    pro = Seating(options(["pro"])).participants[0].fresh(0)
-    np.testing.assert_array_equal(pro.act_batch(found.views.subset(own)), found.actions[own])
-    assert not played(["pro"], "two_player", 4).is_random.any()
 
 
 class Odd:
@@ -126,48 +109,22 @@ class Odd:
         return 99 if not view.trick and "QS" in view.hand else view.legal_actions()[-1]
 
 
-def test_player_with_illegal_action_loses_the_game():
+def test_fault_of_an_agent_names_its_deal():
     odd = f"{__name__}:Odd"
-    found = played([odd, "random"], "two_player", 30)
-    revokers = found.states[:, kernel.REVOKER]
-    lost = np.flatnonzero(revokers >= 0)
-    assert 0 < len(lost) == len(found.faults)
-    assert (revokers[lost] == 0).all()
-    assert (found.margins[lost, 0] < 0).all()
-    assert found.faults[0].startswith(f"{odd}: illegal, deal seed ")
-    mine = found.views.players == 0
-    earned = np.bincount(found.games[mine], found.rewards[mine], minlength=30)
-    had_any = np.bincount(found.games[mine], minlength=30) > 0
-    np.testing.assert_allclose(
-        (earned * found.rules.max_margin)[had_any], found.margins[had_any, 0]
-    )
-    episodes = Episodes.of(found, options([odd, "random"], "two_player", 30))
-    assert (episodes.lengths > 0).all()
-
-
-def test_only_chosen_seats_have_episodes():
-    asked = options(rules="party", seats=[1, 3], dtype="float16", games=4)
-    episodes = Episodes.of(Seating(asked).play(0), asked)
-    assert episodes.seats.tolist() == [1, 3] * 4
-    assert episodes.games.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert episodes.observations.dtype == asked.form.box.dtype == np.float16
-    assert len(episodes.observations) == len(episodes.actions) + 8
-    assert not episodes.masks[np.cumsum(episodes.lengths + 1) - 1].any()
-    own = options(rules="party", games=4)
-    own = Episodes.of(Seating(own).play(0), own)
-    assert own.observations.dtype == np.int8
-    assert len(own.seats) == 16
+    with raises_hearts_error(HeartsError, "agent", odd, "illegal", "seat 0", "seed ") as caught:
+        played([odd, "random"], "two_player", 30)
+    seed = int(str(caught.value).partition("seed ")[2].partition(":")[0])
+    game = Game.deal("two_player", seed)
+    assert "QS" in game.hand(0)
 
 
 def test_options_survive_json():
     given = options(
-        ["easy", "pro"], "two_player trump=S", 9, random=0.5, seats=[1], views=["json", "text"]
+        ["easy", "pro"], "two_player trump=S", 9, exact=False, formats=["minari", "parquet"]
     )
     assert DatasetOptions.from_json(given.to_json()) == given == pickle.loads(pickle.dumps(given))
     assert given.dataset_id == "hearts/two_player-trump-S/easy-pro-v0"
-    assert given.views == ("text", "json")
-    with raises_hearts_error(HeartsError, "dataset"):
-        DatasetOptions.from_json({"agents": ["pro"]})
+    assert given.formats == ("parquet", "minari")
 
 
 @pytest.mark.parametrize(
@@ -175,12 +132,10 @@ def test_options_survive_json():
     [
         ({"agents": ["pro"] * 3}, "agent 3 mini 2"),
         ({"formats": ["csv"]}, "format csv parquet, minari"),
-        ({"views": ["words"]}, "view words"),
-        ({"dtype": "int8", "observation": "text"}, "dtype int8"),
+        ({"observation": "flatt"}, "observation flatt 'flat'"),
         ({"reward": "chips"}, "reward chips"),
-        ({"seats": [2]}, "seat 2 1"),
-        ({"rules": "classic", "exact": True}, "exact"),
-        ({"formats": ["minari"], "exact": True}, "exact parquet"),
+        ({"formats": []}, "format parquet, minari"),
+        ({"exact": "yes"}, "exact yes"),
     ],
 )
 def test_invalid_dataset_options_are_refused(changed, message):

@@ -25,24 +25,20 @@ def datasheet(facts: dict[str, Any], options: DatasetOptions) -> str:
     """Return the datasheet in Markdown."""
     parts = []
     if "parquet" in options.formats:
-        parts.append(_table("games", "game", tables.games_schema(), facts))
-        schema = tables.decisions_schema(options)
-        parts.append(_table("decisions", "decision of a recorded seat", schema, facts))
+        schemas = (tables.games_schema(), tables.decisions_schema(options))
+        parts += [*map(_table, ("games", "decisions"), schemas)]
     if "minari" in options.formats:
-        parts.append(_episodes(facts, options))
+        parts.append(_episodes(options))
     players = zip(options.agents, facts["players"], strict=True)
     rows = [
         *((f"seat {p}", f"`{who}` {seal or ''}".strip()) for p, (who, seal) in enumerate(players)),
         ("mean score by seat, points", ", ".join(map(str, facts["mean_scores"]))),
-        ("decisions of all seats", f"{facts['decisions_of_all_seats']:,}"),
-        ("recorded seats", ", ".join(map(str, options.seats))),
+        ("decisions", f"{facts['decisions']:,}"),
         ("games in which a seat shot the moon", f"{facts['moons']:,}"),
-        ("games ended by a fault of a player", f"{facts['revoked']:,}"),
         ("seed", str(options.seed)),
-        ("rules, SHA-256 of their fields", f"`{facts['rules_digest']}`"),
         *((f"version of {name}", version) for name, version in facts["versions"].items()),
     ]
-    limits = "".join(f"- {line}\n" for line in _limits(facts, options))
+    limits = "".join(f"- {line}\n" for line in _limits(options))
     return f"""---
 license: mit
 pretty_name: {f"Hearts, {options.rules.name}".replace(":", " ")}
@@ -66,7 +62,7 @@ all options, and the size and SHA-256 of every file. The deals are different fro
 {limits}"""
 
 
-def _table(name: str, row: str, schema: Any, facts: dict[str, Any]) -> str:
+def _table(name: str, schema: Any) -> str:
     """Describe the fields of a table."""
     rows = []
     for field in schema:
@@ -76,27 +72,23 @@ def _table(name: str, row: str, schema: Any, facts: dict[str, Any]) -> str:
         rows.append((f"`{field.name}`", f"`{kind}`", *about))
     return f"""## Table `{name}`
 
-`{name}/*.parquet` has {facts["rows"][name]:,} rows, one per {row}. The schema of the files has the
-same descriptions.
+`{name}/*.parquet` has one row for each of the {name}. The schema of the files has the same
+descriptions.
 
 {_rows(("field", "type", "unit", "meaning"), rows)}
 """
 
 
-def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
+def _episodes(options: DatasetOptions) -> str:
     """Describe the episodes."""
-    form, where = options.form, f"minari/{options.dataset_id}/data"
-    places = ["observations"] * form.mask_in_observation + ["infos"] * form.mask_in_info
     return f"""## Episodes
 
-`minari.MinariDataset("{where}")` has one episode per game and recorded seat:
-{facts["episodes"]:,} episodes with {facts["steps"]:,} steps.
+`minari.MinariDataset("minari/{options.dataset_id}/data")` has one episode per game and seat.
 
-- Observations: `{form.box.shape}` {form.box.dtype}, encoder `{options.observation}`.
-- Legal actions: `action_mask`, in the {" and the ".join(places)}; zeros at the end.
+- Observations: encoder `{options.observation}`.
 - Actions: action i plays `rules.deck[i]`.
 - Rewards: `{options.reward}`, up to the seat's next decision or the end of the deal.
-- Infos: `trick`, the number of finished tricks; `is_random`, true for an action drawn at random.
+- Infos: `action_mask`, the legal actions, zeros at the end; `trick`, the number of finished tricks.
 - Metadata: `seed`, `game`, `seat`, `player`, `margin` in points, `deal` (the hand history).
 
 Observations and infos have one row more than actions, for the end of the deal.
@@ -104,23 +96,15 @@ Observations and infos have one row more than actions, for the end of the deal.
 """
 
 
-def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
+def _limits(options: DatasetOptions) -> list[str]:
     """Return the limits that a user of the dataset should know."""
     found = [
         "The players are programs, so the games do not show how people play.",
         "Each game is a single deal, and no player plays for a match.",
         "The recorded actions need not be the best ones.",
+        "No action was drawn at random, so everything that the players avoid is missing.",
     ]
-    if options.random:
-        found.append(
-            f"A share of {options.random:g} of the actions, forced ones included, was drawn at "
-            "random from the legal ones (`is_random`)."
-        )
-    elif "minari" in options.formats:
-        found.append(
-            "No action was drawn at random, so everything that the players avoid is missing."
-        )
-    if options.exact:
+    if options.has_values:
         found.append(
             "`mean_values` assumes that all players see all cards after the action, and that every "
             "world is equally likely. It is the judgement of `pimc`, not of perfect play."
@@ -129,13 +113,10 @@ def _limits(facts: dict[str, Any], options: DatasetOptions) -> list[str]:
             found.append("`mean_values` is null if a view allows more than 1,024 worlds.")
         else:
             found.append("`mean_values` is always null, because an exchange reveals hidden cards.")
-    elif "parquet" in options.formats and options.rules.players > 2:
+    elif options.rules.players > 2:
         found.append("There are no exact values, which exist for two players only.")
     if options.rules.pass_count:
         found.append("Hand histories list passed cards in deck order, not in the order chosen.")
-    if facts["faults"]:
-        examples = "".join(f"\n  - {example}" for example in facts["fault_examples"])
-        found.append(f"{facts['faults']:,} games ended by a player's fault, for example:{examples}")
     return found
 
 

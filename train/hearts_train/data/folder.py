@@ -13,48 +13,40 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import itertools
-import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import minari
 import numpy as np
+import pyarrow as pa
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import HeartsError
+from hearts_env import HeartsError, __version__
 from hearts_env import kernel as k
 from hearts_env.support.files import kind_of, remove_leftovers, write_json, write_whole
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.data import tables
 from hearts_train.data.datasheet import datasheet
 from hearts_train.data.episodes import Episodes, write_minari
-from hearts_train.data.options import DatasetOptions, check_libraries, versions
-from hearts_train.data.playing import BLOCK, Played, Seating
+from hearts_train.data.options import DatasetOptions
+from hearts_train.data.playing import Seating, part_size
 from hearts_train.executor import check_executor, spread
 from hearts_train.store import FileKind, Store, saving
 
-FORMAT = "hearts-env dataset"
-VERSION = 1
 FACTS = "dataset.json"
 SHEET = "README.md"
 UNFINISHED = ".unfinished"
 EPISODES = "minari"
 """The folder of the Minari dataset, a value for ``MINARI_DATASETS_PATH``."""
-MOST_GAMES = 2048
-"""Most games per part."""
-_FEWEST_PARTS = 16
-"""Fewest parts, so that processes can share small datasets, too."""
-_MOST_FAULTS = 10
-"""Most faults of external players that are described."""
 PARTS = "parts.jsonl"
 """The file with the records of finished parts, in the folder ``UNFINISHED``."""
 _KIND = FileKind(
     "hearts-env unfinished dataset",
-    3,
+    4,
     "resume",
     "an unfinished dataset",
     "delete the folder, and begin another dataset",
@@ -65,51 +57,24 @@ Part = tuple[dict[str, bytes], dict[str, Any]]
 """The files of a part, as content by path in the folder, and its counts."""
 
 
-def part_size(games: int) -> int:
-    """Return the games per part, a multiple of the games per block."""
-    return min(MOST_GAMES, BLOCK * -(-games // (BLOCK * _FEWEST_PARTS)))
-
-
 def play_part(seating: Seating, number: int) -> Part:
     """Play a part, in any process."""
-    options = seating.options
-    size = part_size(options.games)
-    first = number * size // BLOCK
-    last = -(-min(options.games, (number + 1) * size) // BLOCK)
-    blocks = [seating.play(block) for block in range(first, last)]
-    counts: dict[str, Any] = {
-        "games": sum(len(block.seeds) for block in blocks),
-        "decisions": sum(len(block.actions) for block in blocks),
-        "moons": sum(int((block.states[:, k.SHOOTER] >= 0).sum()) for block in blocks),
-        "revoked": sum(int((block.states[:, k.REVOKER] >= 0).sum()) for block in blocks),
-        "faults": sum(len(block.faults) for block in blocks),
-        "rows": 0,
-        "episodes": 0,
-        "steps": 0,
-        "scores": np.sum([block.scores.sum(0) for block in blocks], 0).tolist(),
-        "examples": [text for block in blocks for text in block.faults][:_MOST_FAULTS],
-    }
+    options, played = seating.options, seating.play(number)
+    texts = tables.hand_histories(played, options)
     files = {}
     if "parquet" in options.formats:
-        games = [tables.games_table(block, options) for block in blocks]
-        decisions = [_decisions(seating, block) for block in blocks]
-        for name, found in (("games", games), ("decisions", decisions)):
-            files[f"{name}/part-{number:05}.parquet"] = tables.parquet_bytes(found)
-        counts["rows"] = sum(table.num_rows for table in decisions)
+        games = tables.games_bytes(played, options, texts)
+        files[f"games/part-{number:05}.parquet"] = games
+        files[f"decisions/part-{number:05}.parquet"] = tables.decisions_bytes(played, options)
     if "minari" in options.formats:
-        episodes = Episodes.joined([Episodes.of(block, options) for block in blocks])
-        texts = [text for block in blocks for text in tables.hand_histories(block, options)]
-        files[_episodes_of(number)] = episodes.to_bytes(texts)
-        counts |= {"episodes": len(episodes.lengths), "steps": int(episodes.lengths.sum())}
+        files[_episodes_of(number)] = Episodes.of(played, options, texts).to_bytes()
+    counts = {
+        "games": len(played.seeds),
+        "decisions": len(played.actions),
+        "moons": int((played.ends[:, k.SHOOTER] >= 0).sum()),
+        "scores": played.scores.sum(0).tolist(),
+    }
     return files, counts
-
-
-def _decisions(seating: Seating, block: Played) -> tables.Arrow:
-    values = None
-    if seating.options.exact:
-        rows = block.rows_of(seating.options.seats)
-        values = seating.exact_values.of(block.views.subset(rows), block.others[rows])
-    return tables.decisions_table(block, seating.options, values)
 
 
 @dataclass(frozen=True)
@@ -152,12 +117,11 @@ def make_dataset(
         resume: If True, continue the unfinished dataset in `folder`, which has the same options.
 
     Raises:
-        HeartsError: the folder is in use or holds something else, a library is missing, or an agent
-            is unknown or cannot play the rules.
+        HeartsError: the folder is in use or holds something else, or an agent is unknown, cannot
+            play the rules, raises or plays an illegal action.
         OSError: a file cannot be written. The finished parts remain.
     """
     folder = Path(folder)
-    check_libraries(options.formats)
     workers, backend = check_executor(workers, backend)
     seating = Seating(options)
     unfinished_options(folder) if resume else _check_free(folder)
@@ -207,35 +171,30 @@ def is_unfinished(folder: str | os.PathLike[str]) -> bool:
 def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
     """Return the options of the unfinished dataset in a folder, or raise if there is none."""
     if not is_unfinished(folder):
-        if kind_of(Path(folder) / UNFINISHED) == "folder":  # the first file could not be written
-            raise HeartsError(
-                f"resume: {str(folder)!r} holds no saved part, because the dataset was stopped "
-                "before its first file; begin again without resume (--resume)"
-            )
-        is_done = kind_of(Path(folder) / FACTS) == "file"
-        held = "a finished dataset" if is_done else "no unfinished dataset"
-        raise HeartsError(f"resume: {str(folder)!r} holds {held}; name another folder")
+        raise HeartsError(
+            f"resume: {str(folder)!r} holds no unfinished dataset; begin one without resume "
+            "(--resume)"
+        )
     settings = Store.open(Path(folder) / UNFINISHED / PARTS, _KIND).settings
-    options = DatasetOptions.from_json({k: v for k, v in settings.items() if k != "players"})
+    del settings["players"]
+    options = DatasetOptions.from_json(settings)
     for agent in options.agents:
         AgentSpec.from_json(agent).check_allowed(f"resume: {str(folder)!r}")
     return options
 
 
 def _check_free(folder: Path) -> None:
-    kind = kind_of(folder)
-    if kind not in ("", "folder"):
-        raise HeartsError(f"folder: {str(folder)!r} is not a folder; name a new one")
     if is_unfinished(folder):
         raise HeartsError(
             f"folder: {str(folder)!r} holds an unfinished dataset; continue it with --resume, or "
             "name another folder"
         )
+    kind = kind_of(folder)
     # A process killed at its start leaves a folder UNFINISHED without settings.
-    if kind == "folder" and any(path.name != UNFINISHED for path in folder.iterdir()):
-        is_done = kind_of(folder / FACTS) == "file"
-        held = "holds a finished dataset" if is_done else "is not empty"
-        raise HeartsError(f"folder: {str(folder)!r} {held}; name a new folder")
+    if kind and (kind != "folder" or any(path.name != UNFINISHED for path in folder.iterdir())):
+        raise HeartsError(
+            f"folder: {str(folder)!r} already exists and is not an empty folder; name a new one"
+        )
 
 
 # ---- parts ---------------------------------------------------------------------------------------
@@ -260,8 +219,8 @@ def _write_part(folder: Path, number: int, part: Part) -> dict[str, Any]:
     return {"part": number, "files": about, "counts": counts}
 
 
-def _episodes(folder: Path, parts: int, report: Progress) -> Iterator[tuple[Episodes, list[str]]]:
-    """Yield the episodes of each part, and the hand histories of its games."""
+def _episodes(folder: Path, parts: int, report: Progress) -> Iterator[Episodes]:
+    """Yield the episodes of each part."""
     for number in range(parts):
         yield Episodes.from_bytes((folder / _episodes_of(number)).read_bytes())
         report(number + 1, parts)
@@ -289,31 +248,16 @@ def _described(path: Path) -> dict[str, Any] | None:
 
 
 def _facts(
-    options: DatasetOptions, players: Sequence[str | None], counts: Sequence[Mapping[str, Any]]
+    options: DatasetOptions, players: Sequence[str | None], counts: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the content of ``dataset.json`` without the files, from the counts of each part."""
-    total: Any = {name: [found[name] for found in counts] for name in counts[0]}
-    scores = np.sum(total.pop("scores"), 0).tolist()
-    examples = list(itertools.chain(*total.pop("examples")))
-    total = {name: sum(column) for name, column in total.items()}
-    rules = json.dumps(options.rules.to_dict(), sort_keys=True)
-    is_table = "parquet" in options.formats
-    return {
-        "format": FORMAT,
-        "version": VERSION,
+    total = {name: sum(found[name] for found in counts) for name in ("games", "decisions", "moons")}
+    scores = np.sum([found["scores"] for found in counts], 0) / total["games"]
+    libraries = {module.__name__: module.__version__ for module in (np, pa, minari)}
+    return total | {
+        "mean_scores": scores.round(4).tolist(),
         "options": options.to_json(),
         "dataset_id": options.dataset_id,
         "players": list(players),
-        "rules_digest": hashlib.sha256(rules.encode()).hexdigest(),
-        "versions": versions(options.formats),
-        "games": total["games"],
-        "decisions_of_all_seats": total["decisions"],
-        "mean_scores": [round(score / total["games"], 4) for score in scores],
-        "moons": total["moons"],
-        "revoked": total["revoked"],
-        "faults": total["faults"],
-        "fault_examples": examples[:_MOST_FAULTS],
-        "rows": {"games": total["games"], "decisions": total["rows"]} if is_table else {},
-        "episodes": total["episodes"],
-        "steps": total["steps"],
+        "versions": {"hearts-env": __version__} | libraries,
     }
