@@ -99,7 +99,6 @@ class Track:
         deals: Duplicate deals of a full result.
         field: The opponents with their versions, like ``pro-v1``.
         is_exact: True if the exact exploitability is computed, too.
-        digests: SHA-256 of the deals of ``dev`` and of ``test``.
     """
 
     name: str
@@ -107,60 +106,22 @@ class Track:
     deals: int
     field: tuple[str, ...]
     is_exact: bool
-    digests: tuple[str, str]
 
     def seed(self, split: str) -> int:
         """Return the seed of the deals of a split, from 0 to 2**63 - 1."""
         digest = hashlib.sha256(f"{_DRAWN_BY} {self.name} {split}".encode()).digest()
         return int.from_bytes(digest[:8], "big") >> 1
 
-    def digest(self, split: str) -> str:
-        """Return the SHA-256 of the deals of a split."""
-        return self.digests[SPLITS.index(split)]
-
     def players(self) -> list[str]:
-        """Return the field by plain names, like ``pro``.
-
-        Raises:
-            HeartsError: this package has another version of an opponent.
-        """
-        plain = [name.rpartition("-v")[0] for name in self.field]
-        for name, ours in zip(self.field, map(versioned, plain), strict=True):
-            if name != ours:
-                raise HeartsError(
-                    f"protocol: {name} of its field is not in this package, which has {ours}; "
-                    f"install a version of hearts-env that has {name}"
-                )
-        return plain
+        """Return the field by plain names, like ``pro``."""
+        return [name.rpartition("-v")[0] for name in self.field]
 
 
 _TWO = ("easy-v1", "standard-v1", "standard_trump-v1", "pro-v1", "pimc-v1")
 _SMALL = (*_TWO, "equilibrium-v1")
 _MANY = ("easy-v1", "standard-v1", "pro-v1")
-_DIGESTS = {
-    "two_player": (
-        "e50b61f8e93e56dd2741b1f3396d41a5eefa8a57e25f95082df7d10d676e99ca",
-        "9424d5ad35b027af45ad5d4142840e4730846c81532524725f3640b772f10cfa",
-    ),
-    "mini": (
-        "0aeb077d936f2248f9c3f715b42a0d3554ed6b5b062438be2b83acb0101066fb",
-        "d58e37147a7e0dad62e3dfa1d5b98024857531771be4ae313de09b4e86c94a39",
-    ),
-    "micro": (
-        "12b61dcb30298f34f864382e82225b430cb3cfabbfa1eaeda6944ffeb5f0e1d5",
-        "10bee9a415db0fad2ae95856fb291b4c72d0d44b0147241bc389f4f72da54ac0",
-    ),
-    "classic": (
-        "e5b4aa2400fa2c416a12ce18834341f2d40e67a4ea00000b8815214875f898af",
-        "bc82d388a2174c7bbcbaed9326d167d65a47a93618cdcd6f9147030e9cf3c5ac",
-    ),
-    "party-5": (
-        "4259f2ddedbacc8dfa2c10253347d378fec515ab186fe62af85d5d9f1415bd66",
-        "e0c1daea71ef60763a208526d47eebd41657ec352d41369cea007ae384b868f3",
-    ),
-}
 TRACKS = {
-    name: Track(name, rules, deals, field, name in ("mini", "micro"), _DIGESTS[name])
+    name: Track(name, rules, deals, field, name in ("mini", "micro"))
     for name, rules, deals, field in (
         ("two_player", "two_player", 2000, (*_TWO, "champion-v1")),
         ("mini", "mini", 5000, (*_SMALL, "champion-v1")),
@@ -185,29 +146,12 @@ class Benchmark:
         budget: str = "free",
         *,
         decisions: int | None = None,
-        isolate: bool = False,
-        workers: int | None = None,
-        backend: str = "local",
-        command: str | None = None,
+        **settings: Any,
     ) -> None:
-        """Make the players.
-
-        Args:
-            agent: An agent, or its name or checkpoint for ``make_agent``.
-            track: A name in `TRACKS`.
-            split: ``dev`` or ``test``.
-            deals: Number of duplicate deals. If None, all of the track.
-            budget: The time class that the agent enters, one of ``BUDGETS``.
-            decisions: Training decisions that the agent claims. If None, those in its checkpoint,
-                if any.
-            isolate: As for ``evaluate``, like the remaining arguments.
-            workers: Number of processes that play.
-            backend: Where the processes run.
-            command: The command line, for the record.
+        """Make the players, with the arguments of ``benchmark``.
 
         Raises:
-            HeartsError: an argument is invalid, the agent is unknown or cannot play the rules, or
-                this package deals other cards than the protocol.
+            HeartsError: an argument is invalid, or the agent is unknown or cannot play the rules.
         """
         self.track = TRACKS[check_choice("track", track, tuple(TRACKS))]
         self.split = check_choice("split", split, SPLITS)
@@ -220,17 +164,13 @@ class Benchmark:
             )
         self.rules = Rules.from_text(self.track.rules)
         self.seed = self.track.seed(self.split)
-        self._check_deals()
         self.field = self.track.players()
         self.contest = Contest(
             [AgentSpec.parse(agent).unversioned(), *self.field],
             self.rules,
             self.seed,
             largest_block=_BLOCK,
-            isolate=isolate,
-            workers=workers,
-            backend=backend,
-            command=command,
+            **settings,
         )
         seen = self.contest.participants[0].trained_on
         self.decisions = seen
@@ -241,15 +181,6 @@ class Benchmark:
                     f"decisions: {decisions:,} are fewer than the {seen:,} in the checkpoint; "
                     "omit it"
                 )
-
-    def _check_deals(self) -> None:
-        found = deals_digest(self.rules, self.seed, self.track.deals)
-        if found != self.track.digest(self.split):
-            raise HeartsError(
-                f"track: the deals of {self.track.name} {self.split} have SHA-256 {found}, but "
-                f"{PROTOCOL} has {self.track.digest(self.split)}; install a version of hearts-env "
-                f"with {PROTOCOL}"
-            )
 
     @property
     def name(self) -> str:
@@ -274,7 +205,7 @@ class Benchmark:
             "dealt": {
                 "seed": self.seed,
                 "sha256": deals_digest(self.rules, self.seed, self.deals),
-                "sha256_of_all": self.track.digest(self.split),
+                "sha256_of_all": deals_digest(self.rules, self.seed, self.track.deals),
             },
         }
 
@@ -284,18 +215,7 @@ class Benchmark:
         resume: str | os.PathLike[str] | None = None,
         show: Show = silent,
     ) -> dict[str, Any]:
-        """Play the benchmark and return the record.
-
-        Args:
-            save: File to which finished blocks of deals are written.
-            resume: Such a file, to be continued.
-            show: Shows the progress.
-
-        Raises:
-            HeartsError: a file cannot be created, or belongs to other settings.
-            OSError: a file cannot be read or written.
-            KeyboardInterrupt: the play was stopped. Finished blocks are in the file.
-        """
+        """Play the benchmark and return the record, with the arguments of ``benchmark``."""
         about = {"track": self.track.name, "split": self.split, "deals": self.deals}
         about |= {"budget": self.budget, "decisions": self.decisions}
         with self.contest.saved(save, resume, "benchmark", **about):
@@ -407,10 +327,16 @@ def benchmark(
         save: File to which finished blocks of deals are written.
         resume: Such a file, to be continued with the same arguments.
         show: Shows the progress. Silent by default.
-        **settings: Other arguments of ``Benchmark``.
+        **settings: `budget`: the time class that the agent enters, one of ``BUDGETS``, by default
+            ``free``. `decisions`: the training decisions that the agent claims, by default those in
+            its checkpoint, if any. `isolate`, `workers`, `backend` and `command`: as for
+            ``evaluate``.
 
     Raises:
-        HeartsError: as for ``Benchmark`` and ``Benchmark.run``.
+        HeartsError: an argument is invalid, the agent is unknown or cannot play the rules, or a
+            file cannot be created or belongs to other settings.
+        OSError: a file cannot be read or written.
+        KeyboardInterrupt: the play was stopped. Finished blocks are in the file.
     """
     return Benchmark(agent, track, split, deals, **settings).run(save, resume, show)
 
