@@ -134,14 +134,6 @@ def compare(
             "LOW or less when HIGH is true.",
         ),
     ] = "0.05,0.05",
-    opponents: Annotated[
-        str | None,
-        typer.Option(
-            "--opponents",
-            metavar="AGENT,...",
-            help="Let A and B play these agents instead of each other, and compare their margins.",
-        ),
-    ] = None,
     deals: Annotated[
         int,
         typer.Option(
@@ -178,14 +170,13 @@ def compare(
         if len(entrants) != 2:
             count = f"{len(entrants)} given" if entrants else "none given"
             raise Mistake(f"agents: {count}; give two, as in 'hearts compare runs/new runs/old'")
-        entrants += [] if opponents is None else names_in(opponents, "--opponents")
         low, high = reports.parse_pair(margins, "--margins", "0,0.1")
         alpha, beta = reports.parse_pair(errors, "--errors", "0.05,0.05")
         settings = {"rules": rules_of(rules), "question": Question(low, high, alpha, beta)}
         settings |= {"deals": deals, "seed": seed, "isolate": isolate, "time_limit": time_limit}
     settings |= reports.run_settings(save, resume, workers, backend)
     with reports.stoppable("compare", save or resume):
-        result = measure(*entrants[:2], **settings, opponents=entrants[2:])
+        result = measure(*entrants, **settings)
     reports.show_comparison(result)
     if as_json:
         console.print_json(result.to_json(), as_json)

@@ -183,10 +183,10 @@ def parse_pair(text: str, option: str, example: str) -> tuple[float, float]:
 
 def show_comparison(result: Comparison) -> None:
     """Print a comparison as a sentence and a table."""
-    names = [result.agent, result.other, *result.opponents]
+    names = [result.agent, result.other]
     short = short_names(names)
-    agent, other, *field = (short[name] for name in names)
-    shown = replace(result, agent=agent, other=other, opponents=tuple(field))
+    agent, other = (short[name] for name in names)
+    shown = replace(result, agent=agent, other=other)
     console.say(shown.conclusion)
     times = result.fixed_deals / result.deals
     more = f" ({times:.1f} times as many)" if times >= 1.05 else ""

@@ -146,7 +146,10 @@ class Benchmark:
         budget: str = "free",
         *,
         decisions: int | None = None,
-        **settings: Any,
+        isolate: bool = False,
+        workers: int | None = None,
+        backend: str = "local",
+        command: str | None = None,
     ) -> None:
         """Make the players, with the arguments of ``benchmark``.
 
@@ -170,7 +173,10 @@ class Benchmark:
             self.rules,
             self.seed,
             largest_block=_BLOCK,
-            **settings,
+            isolate=isolate,
+            workers=workers,
+            backend=backend,
+            command=command,
         )
         seen = self.contest.participants[0].trained_on
         self.decisions = seen

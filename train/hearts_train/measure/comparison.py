@@ -1,8 +1,7 @@
 """Compare two agents with a sequential test over duplicate deals.
 
-The two agents play each other, or both play the same field on the same deals. In the second case
-the test is of the difference of their margins, deal by deal. ``hearts_train.measure.statistics``
-describes the test, and `docs/evaluation.md` states its error rates and savings.
+``hearts_train.measure.statistics`` describes the test, and `docs/evaluation.md` states its error
+rates and savings.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import contextlib
 import itertools
 import os
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,7 +23,7 @@ from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example, first_examples
 from hearts_train.measure.evaluation import Result
-from hearts_train.measure.participants import AgentLike, Participant, distinct_names
+from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.statistics import (
     FIRST_LOOK,
     HIGH,
@@ -49,7 +47,6 @@ class Comparison(Result):
     Attributes:
         agent: Name or checkpoint of the first agent.
         other: Name or checkpoint of the second agent.
-        opponents: The field that both played. If empty, they played each other.
         rules: The rules in the form of ``Rules.from_text``.
         verdict: ``high`` if the margin was found to be at least `high`, ``low`` if at most `low`,
             else ``open``.
@@ -57,7 +54,7 @@ class Comparison(Result):
         high: Higher hypothesis on the margin in points per deal.
         alpha: Error rate of the verdict ``high`` if the truth is `low`.
         beta: Error rate of the verdict ``low`` if the truth is `high`.
-        deals: Duplicate deals used, each from every seat and against each opponent of the field.
+        deals: Duplicate deals used, each from every seat.
         max_deals: Number of duplicate deals after which the test ends undecided.
         fixed_deals: Duplicate deals of a test of fixed size with the same error rates.
         margin: Median-unbiased estimate of the margin of `agent` over `other` in points per deal.
@@ -68,13 +65,12 @@ class Comparison(Result):
         bounds: The log likelihood ratios at which the test accepts `low` and `high`.
         looks: Deals, mean and log likelihood ratio of each look.
         seconds: Duration, without deals that were saved before a resumption.
-        faults: Deals charged to each agent for a fault: the two, then the field.
+        faults: Deals charged to each agent for a fault.
         examples: Some of the faults.
     """
 
     agent: str
     other: str
-    opponents: tuple[str, ...]
     rules: str
     verdict: str
     low: float
@@ -92,7 +88,7 @@ class Comparison(Result):
     bounds: Interval
     looks: tuple[tuple[int, float, float], ...]
     seconds: float
-    faults: tuple[int, ...] = ()
+    faults: tuple[int, int] = (0, 0)
     examples: tuple[Example, ...] = ()
 
     @property
@@ -130,13 +126,12 @@ class Comparison(Result):
             sure = "; stopped early" if self.interrupted else "; more deals would decide it"
             if self.better is None:
                 found = f"It is not decided which of {name} and {rest} is better"
-        field = f" against {', '.join(self.opponents)}" if self.opponents else ""
         low, high = sorted(sign * end for end in self.ci95)
         figures = (
             f"{sign * self.margin:+.2f} points per deal (95 % interval {low:+.2f} to {high:+.2f}) "
             f"after {self.deals:,} duplicate deals"
         )
-        return f"{found}{field}: {figures}{sure}"
+        return f"{found}: {figures}{sure}"
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as JSON types, with ``better`` and ``conclusion``."""
@@ -149,7 +144,6 @@ def compare(
     rules: Rules | str | None = None,
     question: Question | None = None,
     *,
-    opponents: Sequence[AgentLike] = (),
     deals: int = MAX_DEALS,
     seed: int = 0,
     save: str | os.PathLike[str] | None = None,
@@ -166,7 +160,6 @@ def compare(
         other: The agent to compare it with.
         rules: The rules, or the name of a preset. If None, as for ``evaluate``.
         question: The hypotheses and error rates. If None, margins of 0 and 0.1, 5 % each.
-        opponents: A field that both agents play on the same deals. If empty, they play each other.
         deals: Number of duplicate deals after which the test stops undecided.
         seed: Seed of deals and agents.
         save: File to which finished blocks of deals are written.
@@ -185,26 +178,11 @@ def compare(
             "give more, or omit it"
         )
     question = question or Question()
-    names = distinct_names("opponents", opponents)
-    contest = Contest(
-        [agent, other, *opponents],
-        rules,
-        seed,
-        pairings=_pairings(names),
-        open_duels=2 * max(1, len(names)),  # all of them
-        **settings,
-    )
-    # The largest possible margin of a deal, or difference of two margins.
-    test = SequentialTest(question, float(contest.rules.max_margin) * (2 if names else 1))
+    contest = Contest([agent, other], rules, seed, pairings=_both_ways, open_duels=2, **settings)
+    test = SequentialTest(question, float(contest.rules.max_margin))
     about = {"question": asdict(question), "deals": deals, "test": TEST_VERSION}
-    if is_same_player(*contest.participants[:2]):
-        warnings.warn(
-            f"{contest.names[0]} and {contest.names[1]} are the same agent: only luck can make "
-            "them differ",
-            stacklevel=2,
-        )
     short = short_names(contest.names)
-    label = " {} ".format("or" if names else "against").join(short[n] for n in contest.names[:2])
+    label = " against ".join(short[name] for name in contest.names)
     found: list[Block] = []
     begin, interrupted = time.perf_counter(), False
     with contest.saved(save, resume, "compare", **about), show(label) as progress:
@@ -213,9 +191,9 @@ def compare(
             if not test.looks:
                 progress(done, deals, "no look yet")
                 return
-            state, left = test.looks[-1], test.expected_left()
-            total = min(deals, max(state.deals + left, done + 1))
-            progress(done, total, f"margin {state.mean:+.3f}, about {left:,.0f} deals left")
+            state = test.looks[-1]
+            total = min(deals, max(state.deals + test.expected_left(), done + 1))
+            progress(done, total, f"margin {state.mean:+.3f}, about {total - done:,.0f} deals left")
 
         try:
             for margins in _margins(contest, deals, found, advance):
@@ -227,7 +205,7 @@ def compare(
             interrupted = True
     state = test.looks[-1]
     margin, ci95 = test.estimate()
-    faults = [0] * len(contest.participants)
+    faults = [0, 0]
     for pairing, block in zip(itertools.cycle(contest.pairings), found, strict=False):
         for place, count in zip(pairing, block.faults, strict=True):
             faults[place] += count
@@ -235,7 +213,6 @@ def compare(
     return Comparison(
         agent=contest.names[0],
         other=contest.names[1],
-        opponents=tuple(contest.names[2:]),
         rules=contest.rules.name,
         verdict=state.verdict,
         **asdict(question),
@@ -251,30 +228,15 @@ def compare(
         looks=tuple([(s.deals, s.mean, s.llr) for s in test.looks]),
         seconds=time.perf_counter() - begin,
         interrupted=interrupted,
-        faults=tuple(faults),
+        faults=(faults[0], faults[1]),
         examples=first_examples(example for block in found for example in block.examples),
         **contest.how(deals=state.deals),
     )
 
 
-def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
-    def of(rules: Rules) -> list[Pairing]:
-        if opponents:
-            return [(i, j) for i in range(2) for j in range(2, 2 + len(opponents))]
-        # With more than two players also `other` among copies of `agent`.
-        return [(0, 1)] if rules.players == 2 else [(0, 1), (1, 0)]
-
-    return of
-
-
-def is_same_player(one: Participant, other: Participant) -> bool:
-    """Return whether two agents are known to be the same under two names."""
-    first, second = (
-        (agent["digest"] or participant.spec.name, agent["kind"], agent["options"])
-        for participant in (one, other)
-        for agent in [participant.to_json()]
-    )
-    return first == second and (one.digest is not None or one.spec.is_named)
+def _both_ways(rules: Rules) -> list[Pairing]:
+    """Return the pairing of the agents, with more than two players both ways."""
+    return [(0, 1)] if rules.players == 2 else [(0, 1), (1, 0)]
 
 
 def _margins(
@@ -283,7 +245,6 @@ def _margins(
     """Yield the margins of the test, look by look, and append every block to `found`."""
     pairings = contest.pairings
     signs = [1.0 if pairing[0] == 0 else -1.0 for pairing in pairings]
-    share = (1 if len(contest.participants) == 2 else 2) / len(pairings)
     tasks = [Task(pairing, part.start, len(part)) for part in _parts(deals) for pairing in pairings]
     ends = set(looks(deals))
     parts: list[Floats] = []
@@ -297,7 +258,7 @@ def _margins(
             found += played
             advance(part.stop)
             total = sum(sign * block.margins for sign, block in zip(signs, played, strict=True))
-            parts.append(total * share)
+            parts.append(total / len(pairings))
             if part.stop in ends:
                 yield np.concatenate(parts)
                 parts = []
