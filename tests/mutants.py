@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "data" / "mutants.toml"
 RECORD = LIST.with_name("mutants_record.json")
+LISTED = tomllib.loads(LIST.read_text(encoding="utf-8"))
+INTERPRETED = {f"tests/test_{name}.py" for name in LISTED["interpreted"]}
+"""Test files that run interpreted, which is quicker than compiling the kernel."""
 SOURCES = {"hearts_env": "hearts_env", "hearts_agents": "agents", "hearts_train": "train"}
 """Where each package lies: the folder put before its name, or its own name."""
 MOST_CPU = {True: 400, False: 60}
@@ -137,33 +141,21 @@ class Mutant:
             raise CannotBePlaced(f"{self.module}: {self.fault}: {error}") from None
 
 
-def load(path: Path = LIST) -> list[Mutant]:
+def load() -> list[Mutant]:
     """All faults of the list."""
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
     return [
-        Mutant(
-            part["module"],
-            function,
-            change,
-            fault,
-            nth[0] if nth else 0,
-            tuple(sorted(part["tests"].split(), key=lambda t: t not in data["interpreted"])),
-        )
-        for part in data["part"]
+        Mutant(part["module"], function, change, fault, nth[0] if nth else 0, tuple(tests))
+        for part in LISTED["part"]
+        for tests in [
+            sorted(map("tests/test_{}.py".format, part["tests"].split()), key=is_compiled)
+        ]
         for fault, function, change, *nth in part["faults"]
     ]
 
 
-@functools.cache
-def interpreted() -> set[str]:
-    """Return the test files that run interpreted, which is quicker than compiling the kernel."""
-    names = tomllib.loads(LIST.read_text(encoding="utf-8"))["interpreted"]
-    return {test_path(name) for name in names}
-
-
-def test_path(name: str) -> str:
-    """The path of a test file from its short name."""
-    return f"tests/test_{name}.py"
+def is_compiled(test: str) -> bool:
+    """Return whether a test, or a test file, runs compiled."""
+    return test.partition("::")[0] not in INTERPRETED
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -179,7 +171,7 @@ def copy_tree(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of tests: pytest's status, the processor seconds and the output."""
+    """A run of tests: pytest's status, the seconds and the output."""
 
     status: int
     seconds: float
@@ -199,7 +191,7 @@ class Run:
 
 def run_tests(folder: Path, tests: str, cache: str = ".numba") -> Run:
     """Run a test, or all of a file, in a copy of the tree until one fails."""
-    compiled = tests.partition("::")[0] not in interpreted()
+    compiled = is_compiled(tests)
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(str(folder / p) for p in ("", "agents", "train")),
@@ -208,26 +200,25 @@ def run_tests(folder: Path, tests: str, cache: str = ".numba") -> Run:
         "NUMBA_CACHE_DIR": str(folder / cache),
     }
     limit = f'ulimit -t {MOST_CPU[compiled]}; exec "$0" "$@"'
+    words = ["/bin/sh", "-c", limit, sys.executable, *PYTEST, "", tests]
+    begin = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as log:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", limit, sys.executable, *PYTEST, "", tests],
-            cwd=folder,
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        timer = threading.Timer(MOST_CLOCK, process.kill)
-        timer.start()
         try:
-            _, raw, usage = os.wait4(process.pid, 0)
-        finally:
-            timer.cancel()
-        status = process.returncode = os.waitstatus_to_exitcode(raw)
+            status = subprocess.run(
+                words,
+                cwd=folder,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                timeout=MOST_CLOCK,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = -1
         log.seek(0)
         output = log.read()[-6000:]
     if status < 0:  # stopped by one of the limits
-        status, output = 1, output + f"\nno end: signal {-status}"
-    return Run(status, usage.ru_utime + usage.ru_stime, output)
+        status = 1
+    return Run(status, time.monotonic() - begin, output)
 
 
 def try_mutant(folder: Path, mutant: Mutant, first: str | None) -> Run:
@@ -247,15 +238,15 @@ def try_mutant(folder: Path, mutant: Mutant, first: str | None) -> Run:
     """
     path = folder / mutant.file
     text = path.read_text(encoding="utf-8")
-    is_compiled = "support.jit import" in text and not mutant.module.startswith("hearts_train")
-    tests = [test_path(test) for test in mutant.tests]
+    has_cache = "support.jit import" in text and not mutant.module.startswith("hearts_train")
+    tests = [*mutant.tests]
     if first is not None and first.partition("::")[0] in tests:
         tests.insert(0, first)
     seconds = 0.0
     path.write_text(mutant.apply(text), encoding="utf-8")
     try:
         for test in tests:
-            done = run_tests(folder, test, ".numba-fault" if is_compiled else ".numba")
+            done = run_tests(folder, test, ".numba-fault" if has_cache else ".numba")
             seconds += done.seconds
             if done.is_caught or (done.status and test != first):
                 break
@@ -270,7 +261,7 @@ def digest_of(mutant: Mutant) -> str:
     """Return a digest of the code with the fault, comments aside, and of its tests."""
     digest = hashlib.sha256(mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8")).encode())
     for test in mutant.tests:
-        digest.update((ROOT / test_path(test)).read_bytes())
+        digest.update((ROOT / test).read_bytes())
     return digest.hexdigest()[:12]
 
 

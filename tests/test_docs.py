@@ -225,18 +225,6 @@ def test_leaderboard_shows_margin_attacker_and_decisions(entry, results):
     assert row.startswith(f"| 1 | `standard-v1` | ≈ {parts.interval(entry['result'])} |  |")
 
 
-def test_leaderboard_uses_attacks_on_same_agent_and_game(entry, results):
-    result = entry["result"] | {"exploitability": None}
-    agent = {name: result["agent"][name] for name in ("kind", "options", "digest")}
-    gains = [{"attacker": "ab"[m], "margin": m, "ci95": [m, m + 2]} for m in (0, 1)]
-    record = {"rules": "micro", "agents": [agent], "gains": gains}
-    results("leaderboard/attacks", record)
-    results("attack-other", {"commands": [{"results": record | {"rules": "mini", "gains": []}}]})
-    assert parts.taken_from(result) == f"{parts.interval(gains[1])}, `b`"
-    results("leaderboard/attacks", record | {"agents": [agent | {"digest": "0"}]})
-    assert parts.taken_from(result) == ""
-
-
 @pytest.mark.parametrize(
     ("change", "word"),
     [
