@@ -277,9 +277,9 @@ def config_samples() -> list[Data]:
         *shipped,
         "# nothing\n",
         "seed: 1\nname: x\nenv: {rules: micro, seat: 1, num_envs: 64}\nbudget: {decisions: 1e3}\n",
-        "schedule:\n  - {until: 0.5, opponents: {easy: 1, self: 2.5}}\n  - opponents: {pro: 1}\n",
+        "opponents: {easy: 1, self: 2.5}\n",
         "ppo: &p {num_steps: 4, batch_size: 8}\nenv: {num_envs: 2}\nnetwork: {policy: []}\n",
-        "evaluation: {opponents: &a [easy, pro]}\nschedule: [{opponents: {easy: 1}}]\n",
+        "evaluation: {opponents: &a [easy, pro]}\nopponents: {easy: 1}\n",
     ]
 
 

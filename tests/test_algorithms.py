@@ -50,7 +50,7 @@ def assert_same(made: Any, other: Any) -> None:
 
 @pytest.mark.parametrize("algorithm", ["ppo", "vrpo"])
 def test_warm_up_has_no_side_effects(algorithm):
-    settings = SMALL | {"schedule": [{"opponents": {"self": 1, "easy": 1, "random": 1}}]}
+    settings = SMALL | {"opponents": {"self": 1, "easy": 1, "random": 1}}
     made, cold = learner(algorithm, **settings), learner(algorithm, **settings)
     made.warm_up()
     assert_same(made, cold)

@@ -35,9 +35,11 @@ def test_shipped_configs_load_and_omit_defaults(name):
     defaults = TrainConfig().model_dump(mode="json")
     stated = yaml.safe_load(shipped_configs()[name].read_text())
 
+    whole = ("budget", "opponents")
+
     def compare(tree, default, place):
         for key, value in tree.items():
-            if isinstance(value, dict) and isinstance(default.get(key), dict) and key != "budget":
+            if isinstance(value, dict) and isinstance(default.get(key), dict) and key not in whole:
                 compare(value, default[key], f"{place}{key}.")
             else:
                 assert default.get(key) != value, f"{place}{key} is the default"
@@ -51,34 +53,32 @@ def test_overrides_are_yaml():
         [
             "budget.decisions=1e6",
             "ppo.clip_range_vf=0.3",
-            "schedule=[{until: 0.25, opponents: {easy: 1}}, {opponents: {self: 3, standard: 2}}]",
+            "opponents={self: 3, standard: 2}",
             "evaluation.opponents=[easy]",
         ],
     )
     assert config.budget.decisions == 1_000_000
     assert config.budget.minutes is None
     assert config.ppo.clip_range_vf == 0.3
-    assert config.schedule[1].opponents == {"self": 3, "standard": 2}
-    assert config.opponents == ["easy", "self", "standard"]
-    assert [config.phase_at(p) for p in (0.0, 0.2, 0.25, 0.9, 1.0)] == [0, 0, 1, 1, 1]
+    assert config.opponents == {"self": 3, "standard": 2}
 
 
 @pytest.mark.parametrize(
     ("override", "words"),
     [
         ("ppo.lerning_rate=1", ["ppo.lerning_rate", "'learning_rate'"]),
-        ("schedule=[{unti: 1}]", ["schedule.0.unti", "'until'"]),
         ("ppo.learning_rate=-1", ["ppo.learning_rate", "-1", "0"]),
         ("ppo.magnet_coef_end=0.1", ["ppo.magnet_coef", "average"]),
         ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
         ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
         ("budget.minutes=null", ["budget", "minutes: 3"]),
         ("ppo.batch_size=1e9", ["ppo.batch_size", "1000000000", "smaller"]),
-        ("schedule=[{until: 0.5}]", ["schedule", "0.5", "1.0"]),
-        ("schedule.0.until=0.5", ["schedule", "list"]),
+        ("opponents={}", ["opponents", "1"]),
+        ("opponents.self=0", ["opponents.self", "0"]),
+        ("network.trunk.0=8", ["network.trunk", "list"]),
         ("name=../x", ["name", "'../x'"]),
         ("seed=[", ["--set seed", "YAML"]),
-        pytest.param(f"schedule.{'1.' * 5000}=1", ["schedule"], id="long key"),
+        pytest.param(f"seed.{'1.' * 5000}=1", ["seed"], id="long key"),
         ("seed=2026-11-26", ["seed", "date", "integer"]),
         pytest.param(f"name={'x' * 5000}/", ["name", "xxx..."], id="long value"),
     ],
@@ -126,7 +126,7 @@ def test_nested_yaml_aliases_are_refused_at_once(tmp_path):
     for here, before in zip("bcdefghijklm", "abcdefghijkl", strict=True):
         lines.append(f"{here}: &{here} [" + ",".join([f"*{before}"] * 9) + "]")
     path = tmp_path / "laughs.yaml"
-    path.write_text("\n".join([*lines, "seed: *m", "schedule: *m"]))
+    path.write_text("\n".join([*lines, "seed: *m", "network: {trunk: *m}"]))
     with raises_hearts_error(ConfigError, str(path), "seed") as caught:
         load_config(path)
     assert len(str(caught.value)) < 2010
@@ -170,7 +170,7 @@ def test_every_algorithm_has_a_learner():
         ),
         ("vrpo", {"pretraining": {"positions": 100}}, "pretraining.positions"),
         ("exact", {"ema_decay": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef"),
-        ("exact", {"schedule": [{"opponents": {"self": 1, "easy": 1}}]}, "schedule"),
+        ("exact", {"opponents": {"self": 1, "easy": 1}}, "opponents"),
     ],
 )
 def test_conflicting_settings_raise(algorithm, changes, names):

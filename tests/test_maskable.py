@@ -100,7 +100,7 @@ def test_environment_gets_every_game_setting():
 def test_kept_snapshots_equal_the_earlier_player():
     trainer = Trainer(
         smoke(
-            "schedule=[{opponents: {self: 1}}]",
+            "opponents={self: 1}",
             "self_play={every: 2, keep: 3, keep_every: 1}",
             "env.num_envs=32",
         )

@@ -43,7 +43,7 @@ ALL = tuple(range(1, 10))
 IN_AN_EXCHANGE = (
     "env={rules: classic, num_envs: 12, reward: margin, skip_forced: false}",
     "ppo={num_steps: 2, batch_size: 24, num_epochs: 1}",
-    "schedule=[{opponents: {standard: 1, self: 1}}]",
+    "opponents={standard: 1, self: 1}",
     "budget.decisions=192",
     "evaluation.times=1",
 )
@@ -114,7 +114,7 @@ def test_resuming_with_changed_games_deals_new_ones(tmp_path, quick):
     first = deals_of(Trainer(recipe()))
     folder = tmp_path / "run"
     train(recipe("budget.decisions=72"), folder, progress=False)
-    config = recipe("env.num_envs=36", "schedule=[{opponents: {standard: 1}}]")
+    config = recipe("env.num_envs=36", "opponents={standard: 1}")
     trainer = Trainer(config, runs.load_state(folder / runs.STATE_NAME))
     assert len(deals_of(trainer)) == 36
     assert not deals_of(trainer) & first

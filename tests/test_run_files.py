@@ -69,8 +69,8 @@ def sent(whole, tmp_path, monkeypatch) -> Path:
     "setting",
     [
         "evaluation.opponents=['evil.py:Evil']",
-        "schedule=[{opponents: {'evil:Evil': 1}}]",
-        "schedule=[{opponents: {'exec:python evil.py': 1}}]",
+        "opponents={'evil:Evil': 1}",
+        "opponents={'exec:python evil.py': 1}",
         "evaluation.opponents=['pimc_belief?model=evil.py:Evil']",
         "ppo.magnet=evil.py:Evil",
         "evaluation.opponents=['model.zip?encoder=flat']",

@@ -259,7 +259,7 @@ def test_held_lock_is_renewed_and_waited_for(tmp_path, monkeypatch):
 LONG = (
     "env={rules: mini, num_envs: 256, reward: trick}",
     "ppo={num_steps: 4, batch_size: 256, num_epochs: 2}",
-    "schedule=[{}]",
+    "opponents={self: 1}",
     "budget.decisions=60000",
     "evaluation={times: 3, deals: 50, final_deals: 50, opponents: [standard]}",
     "checkpoint.every_seconds=0.2",

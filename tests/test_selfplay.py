@@ -243,13 +243,12 @@ def test_raising_opponent_is_named_with_its_line(tmp_path):
     with raises_hearts_error(
         HeartsError, f"opponent '{path}:Mine'", "KeyError: 'plan'", "line 3 of mine.py"
     ):
-        learner(f"schedule=[{{opponents: {{'{path}:Mine': 1}}}}]", "env.num_envs=20").update()
+        learner(f"opponents={{'{path}:Mine': 1}}", "env.num_envs=20").update()
 
 
 @pytest.mark.parametrize("seat", [0, 1, "random"])
 def test_opponents_seats_are_not_learnt_from(seat):
-    opponents = "[{opponents: {easy: 1, self: 1}}]"
-    made = learner(f"schedule={opponents}", f"env.seat={seat}", "env.num_envs=400")
+    made = learner("opponents={easy: 1, self: 1}", f"env.seat={seat}", "env.num_envs=400")
     cast = made.games.table.cast
     easy = made.opponents.pool.place("easy")
     assert set(np.unique(cast)) == {sp.LEARNER, easy}

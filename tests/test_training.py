@@ -1,4 +1,4 @@
-"""Training: the files and output of a run, schedule, rates and networks."""
+"""Training: the files and output of a run, opponents, rates and networks."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def test_first_evaluation_does_not_count_against_minutes(tmp_path, clock, quick,
     assert [row["seconds"] for row in rows(result.run_dir, "evaluation")] == [0.0, 60.0]
 
 
-def test_schedule_and_snapshots_set_the_pool(tmp_path):
+def test_opponents_and_snapshots_set_the_pool(tmp_path):
     config = smoke(
-        "schedule=[{until: 0.5, opponents: {easy: 1}}, {opponents: {self: 3, standard: 1}}]",
+        "opponents={self: 3, standard: 1}",
         "self_play.keep=2",
         "self_play.keep_every=2",
         "self_play.latest_share=0.5",
@@ -87,19 +87,17 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     def weights():
         return {entry.name: entry.weight for entry in trainer.learner.opponents.pool.entries}
 
-    nobody = {"easy": 0.0, "standard": 0.0, "self 0": 0.0, "self 1": 0.0, "self 2": 0.0}
-    assert weights() == nobody | {"easy": 1.0}
+    assert weights() == {"standard": 1.0, "self 0": 3.0, "self 1": 0.0, "self 2": 0.0}
     trainer.learner.warm_up()
     for _ in range(5):
         trainer.learner.update()
-    trainer.learner._set_rates()
     assert trainer.learner.opponents.num_past == 2
-    assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
+    assert weights() == {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
 
 
 def test_opponent_seeds_do_not_reveal_the_deals(monkeypatch):
     def play(agent, seed):
-        Trainer(smoke(f"seed={seed}", f"schedule=[{{opponents: {{{agent}: 1}}}}]"))
+        Trainer(smoke(f"seed={seed}", f"opponents={{{agent}: 1}}"))
 
     assert_no_number_leads_to_the_deals(play, monkeypatch)
 
@@ -109,7 +107,7 @@ def test_opponent_seeds_do_not_reveal_the_deals(monkeypatch):
     [
         ("env.rules=micro hand_sizes=3", "rules hand_sizes"),
         ("env.observation=flatt", "observation flatt"),
-        ("schedule=[{opponents: {standart: 1}}]", "agent standart"),
+        ("opponents={standart: 1}", "agent standart"),
         ("evaluation.opponents=[prro]", "agent prro"),
         ("evaluation.opponents=[easy,champion]", "evaluation.opponents"),
         ("env.seat=7", "seat"),
@@ -123,7 +121,7 @@ def test_train_mistakes_leave_no_files(tmp_path, override, error):
 
 @pytest.mark.slow
 def test_evaluations_do_not_change_training(tmp_path):
-    short = ["budget.decisions=1500", "schedule=[{opponents: {easy: 1, self: 1}}]"]
+    short = ["budget.decisions=1500", "opponents={easy: 1, self: 1}"]
     one = train(smoke(*short, "evaluation.times=0"), tmp_path / "a", progress=False)
     two = train(smoke(*short, "evaluation.times=5"), tmp_path / "b", progress=False)
     weights = [read_checkpoint(Path(result.checkpoint))[0] for result in (one, two)]

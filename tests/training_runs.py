@@ -28,8 +28,7 @@ def recipe(*overrides: str) -> TrainConfig:
             "env={rules: mini, num_envs: 24, reward: trick}",
             "ppo={num_steps: 3, batch_size: 24, num_epochs: 2}",
             "network={trunk: [8], policy: [8], value: [4]}",
-            "schedule="
-            "[{until: 0.6, opponents: {self: 1, easy: 1}}, {opponents: {self: 2, pro: 1}}]",
+            "opponents={self: 3, easy: 1, pro: 1}",
             "self_play={keep: 2, keep_every: 2}",
             "budget.decisions=720",
             "evaluation={times: 5, deals: 2, opponents: [standard, easy]}",

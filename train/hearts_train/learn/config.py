@@ -10,7 +10,7 @@ import shutil
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hearts_agents.user_code import is_code
 from hearts_env.batch.kernel import MAX_GAMES
@@ -210,14 +210,6 @@ class ExactConfig(_Section):
     """Replaces ``ema_decay``, unless that is 0, in the second stage."""
 
 
-class Phase(_Section):
-    """The opponents until a share of the budget is spent."""
-
-    until: Annotated[float, Field(gt=0, le=1)] = 1.0
-    opponents: Annotated[dict[str, Positive], Field(min_length=1)] = {SELF: 1.0}
-    """Weight of each agent. ``self`` stands for snapshots of the learner."""
-
-
 class SelfPlayConfig(_Section):
     """Snapshots of the learner, which play as the opponent ``self``."""
 
@@ -337,19 +329,12 @@ class TrainConfig(_Section):
     pretraining: PretrainingConfig = PretrainingConfig()
     ppo: PPOConfig = PPOConfig()
     exact: ExactConfig = ExactConfig()
-    schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
+    opponents: Annotated[dict[str, Positive], Field(min_length=1)] = {SELF: 1.0}
+    """Weight of each opponent. ``self`` stands for the learner and its snapshots."""
     self_play: SelfPlayConfig = SelfPlayConfig()
     budget: BudgetConfig = BudgetConfig(minutes=3.0)
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
-
-    @field_validator("schedule")
-    @classmethod
-    def _in_order(cls, phases: list[Phase], info: ValidationInfo) -> list[Phase]:
-        ends = [phase.until for phase in phases]
-        if sorted(set(ends)) != ends or ends[-1] != 1.0:
-            raise ValueError(f"the phases end at {ends}; give ascending shares that end with 1.0")
-        return phases
 
     @model_validator(mode="after")
     def _fits(self) -> TrainConfig:
@@ -402,10 +387,8 @@ class TrainConfig(_Section):
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {self.rollout}, the decisions of an update"
             )
-        if name == "exact" and any(set(phase.opponents) != {SELF} for phase in self.schedule):
-            raise ValueError(
-                "schedule: exact plays no games against opponents; omit them with schedule=[{}]"
-            )
+        if name == "exact" and set(self.opponents) != {SELF}:
+            raise ValueError("opponents: exact plays no games against opponents; omit them")
 
     @property
     def rollout(self) -> int:
@@ -420,18 +403,6 @@ class TrainConfig(_Section):
         pays = self.threads == 1 and self.budget.is_long
         worth = is_possible and pays and any(map(shutil.which, COMPILERS))
         return self.model_copy(update={"compile": worth})
-
-    def phase_at(self, progress: float) -> int:
-        """Return the index of the phase at `progress`, the share of the budget spent."""
-        for number, phase in enumerate(self.schedule):
-            if progress < phase.until:
-                return number
-        return len(self.schedule) - 1
-
-    @property
-    def opponents(self) -> list[str]:
-        """The opponents of all phases, in order of appearance."""
-        return list(dict.fromkeys(name for phase in self.schedule for name in phase.opponents))
 
     @property
     def runs_code(self) -> bool:

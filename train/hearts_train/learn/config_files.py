@@ -7,8 +7,7 @@ A config (``configs/*.yaml``) lists only the settings that differ from the defau
 from __future__ import annotations
 
 import re
-import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -144,13 +143,11 @@ def _explain(error: ValidationError) -> Iterator[str]:
             yield f"{key}: {quoted(fault['input'])} cannot be used; {message}{form}"
 
 
-def _fields_at(place: Sequence[int | str]) -> list[str]:
+def _fields_at(place: Iterable[int | str]) -> list[str]:
     """Return the valid keys at a place in the nested settings."""
     model: Any = TrainConfig
     for name in place:
-        if isinstance(name, str):  # an index leads from a list to its items
-            annotation = model.model_fields[name].annotation
-            (model,) = typing.get_args(annotation) or (annotation,)
+        model = model.model_fields[name].annotation
     return list(model.model_fields)
 
 

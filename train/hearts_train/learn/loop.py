@@ -251,7 +251,6 @@ class Trainer:
         """Return the metadata of the player's file."""
         config, counters = self.config, self.counters
         exploited = metrics.of_kind("exploitability")[-1:]
-        reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
         training = {
             "name": config.name,
             "algorithm": self.learner.algorithm,
@@ -260,7 +259,7 @@ class Trainer:
             "decisions": counters.decisions,
             "updates": counters.updates,
             "minutes": counters.seconds / 60,
-            "schedule": [phase.model_dump() for phase in reached],
+            "opponents": config.opponents,
             "evaluations": list(metrics.latest.values()),
             "exploitability": {
                 name: row[name] for row in exploited for name in EXPLOITED if name in row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_array
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn.config import SELF, ConfigError, Phase, SelfPlayConfig
+from hearts_train.learn.config import SELF, ConfigError, SelfPlayConfig
 
 
 class Opponents:
-    """The opponent pool: the agents of the schedule, and snapshots of the learner.
+    """The opponent pool: the agents of the config, and snapshots of the learner.
 
     Snapshot 0 is the latest, the others are earlier ones. A new snapshot replaces the network of
     one of these agents, even in the middle of a deal, which does no harm.
@@ -29,7 +29,7 @@ class Opponents:
 
     def __init__(
         self,
-        schedule: Sequence[Phase],
+        opponents: Mapping[str, float],
         settings: SelfPlayConfig,
         seed: int,
         make_player: Callable[[Tensors | None], NetworkAgent],
@@ -37,40 +37,31 @@ class Opponents:
         """Make the pool. Until the first snapshot is taken, the snapshots have random weights.
 
         Args:
-            schedule: the opponents and their weights.
+            opponents: the weight of each opponent.
             settings: number and frequency of snapshots.
             seed: seed of the run.
             make_player: returns a player with these weights. If None, with random weights.
         """
-        self.schedule, self.settings, self._make_player = schedule, settings, make_player
-        self.num_past = 0
-        """The number of earlier snapshots."""
+        self.weight_of_self = opponents.get(SELF, 0.0)
+        self.settings, self._make_player = settings, make_player
         self.snapshots = [make_player(None).with_greedy(False) for _ in range(1 + settings.keep)]
         # Opponents may be external code, so their seed must not reveal the deals' seeds. It affects
         # no game, since all opponents are reseeded before the first deal.
         self.pool = OpponentPool(seed=secret_seed(seed, "opponents"))
-        self._names = list(dict.fromkeys(name for phase in schedule for name in phase.opponents))
-        for name in self._names:
+        for name, weight in opponents.items():
             if name != SELF:
-                self.pool.add(name, weight=0.0)
-        if SELF in self._names:
-            for number, agent in enumerate(self.snapshots):
-                self.pool.add(agent, name=f"{SELF} {number}", weight=0.0)
-        self.set_phase(0)
+                self.pool.add(name, weight=weight)
+        for number, agent in enumerate(self.snapshots if self.weight_of_self else []):
+            self.pool.add(agent, name=f"{SELF} {number}", weight=0.0)
+        self._set_num_past(0)
 
-    def set_phase(self, phase: int) -> None:
-        """Set the pool's weights for a phase of the schedule."""
-        chosen = self.schedule[phase].opponents
-        weights = {name: chosen.get(name, 0.0) for name in self._names if name != SELF}
-        if SELF in self._names:
-            latest = self.settings.latest_share if self.num_past else 1.0
-            for number in range(len(self.snapshots)):
-                past = (1.0 - latest) / self.num_past if 0 < number <= self.num_past else 0.0
-                share = past if number else latest
-                weights[f"{SELF} {number}"] = chosen.get(SELF, 0.0) * share
-        for name, weight in weights.items():
-            if self.pool.entries[self.pool.place(name)].weight != weight:
-                self.pool.set_weight(name, weight)
+    def _set_num_past(self, number: int) -> None:
+        """Set the number of earlier snapshots, and the weights of all snapshots."""
+        self.num_past = number
+        latest = self.settings.latest_share if number else 1.0
+        shares = [latest, *[(1.0 - latest) / number] * number] if number else [latest]
+        for place, share in enumerate(shares if self.weight_of_self else []):
+            self.pool.set_weight(f"{SELF} {place}", self.weight_of_self * share)
 
     def take(self, tensors: Tensors, number: int) -> None:
         """Make the `number`-th snapshot (from 1) the latest. Keep every ``keep_every``-th."""
@@ -80,7 +71,7 @@ class Opponents:
         if number and number % every == 0:
             nth = number // every
             self.snapshots[1 + (nth - 1) % keep].network = network
-            self.num_past = min(keep, nth)
+            self._set_num_past(min(keep, nth))
 
     def state(self) -> Tensors:
         """Return the snapshots' networks, by names for the state's file."""
@@ -101,7 +92,7 @@ class Opponents:
             }
             if number < len(self.snapshots):
                 self.snapshots[number].network = self._make_player(layers).network
-        self.num_past = min(self.settings.keep, len(places) - 1)
+        self._set_num_past(max(0, min(self.settings.keep, len(places) - 1)))
 
 
 def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> Network:

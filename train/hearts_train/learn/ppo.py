@@ -235,7 +235,7 @@ class Learner:
         self.device = find_device(config.device)
         is_own = config.network.module is not None
         self.precision = find_precision("float32" if is_own else config.precision, self.device)
-        self.opponents = Opponents(config.schedule, config.self_play, config.seed, self._player)
+        self.opponents = Opponents(config.opponents, config.self_play, config.seed, self._player)
         self._set_rates()
         self.network = self._make_network().to(self.device)
         average = copy.deepcopy(self.network) if config.ema_decay else None
@@ -584,13 +584,11 @@ class Learner:
         return self.config.budget.share(counters.decisions, seconds)
 
     def _set_rates(self) -> None:
-        """Set rates and opponents for the share of the budget spent."""
+        """Set the rates for the share of the budget spent."""
         ppo, share = self.config.ppo, self.progress
         self.learning_rate = between(ppo.learning_rate, ppo.learning_rate_end, share)
         self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
         self.magnet_coef = between(ppo.magnet_coef, ppo.magnet_coef_end, share)
-        self.phase = self.config.phase_at(share)
-        self.opponents.set_phase(self.phase)
 
     def update(self) -> dict[str, Any]:
         """Make one update of pretraining or of play and learning. Return the metrics to log."""
@@ -620,7 +618,6 @@ class Learner:
             {
                 "updates": counters.updates,
                 "decisions_per_second": (counters.decisions - before) / max(seconds, 1e-9),
-                "phase": self.phase,
             }
             | rates
             | values

@@ -9,6 +9,7 @@ imports torch, so worker processes start quickly.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -170,22 +171,17 @@ class Pretraining:
 
         Closing the generator ends the workers and discards their work.
         """
-        found: list[Positions] = []
-        count, block, some = 0, 0, 8 * workers
-        while self._positions is None and count < self.config.positions:
-            blocks = range(block, block + some)
-            work = spread(self._teacher, blocks, workers=workers)
-            with contextlib.closing(work) as parts:
-                for part in parts:
-                    found.append(part)
-                    count += len(part.values)
-                    yield min(1.0, count / self.config.positions)
-            missing = self.config.positions - count
-            block += some
-            some = max(1, -(-missing * block // count))
-        if found:
-            joined = Positions.joined(found)
-            self._positions = Positions(*(array[: self.config.positions] for array in joined))
+        size, found, count = self.config.positions, list[Positions](), 0
+        if not size or self._positions is not None:
+            return
+        with contextlib.closing(spread(self._teacher, itertools.count(), workers=workers)) as parts:
+            for part in parts:
+                found.append(part)
+                count += len(part.values)
+                yield min(1.0, count / size)
+                if count >= size:
+                    break
+        self._positions = Positions(*(array[:size] for array in Positions.joined(found)))
 
     @property
     def positions(self) -> Positions:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.support.files import write_json, write_whole
-from hearts_train.learn.config import AVERAGE
+from hearts_train.learn.config import AVERAGE, SELF
 from hearts_train.learn.log import History
 from hearts_train.learn.runs import CARD_NAME, CURVE_NAME, RunFolder
 from hearts_train.measure.display import (
@@ -269,6 +269,14 @@ def _pretraining(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
+def _opponents(training: Mapping[str, Any]) -> Mapping[str, float]:
+    """Return the opponents and their weights, which the shipped champions call `schedule`."""
+    found: Mapping[str, float] = training.get("opponents", {})
+    for phase in training.get("schedule", []):
+        found = phase["opponents"]
+    return found
+
+
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
     """Return the model card of a player as Markdown."""
     training, layers = meta.training, meta.layers
@@ -291,11 +299,9 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
     }
     lines += [f"- **{name}:** {value}" for name, value in facts.items()]
     lines += ["", "## Trained against", ""]
-    for phase in training.get("schedule", []):
-        who = ", ".join(f"{name} (weight {w:g})" for name, w in phase["opponents"].items())
-        lines.append(f"- until {phase['until']:.0%} of the budget: {who}")
-    lines.append("")
-    if any("self" in phase["opponents"] for phase in training.get("schedule", [])):
+    met = _opponents(training)
+    lines += [f"- {name} (weight {weight:g})" for name, weight in met.items()] + [""]
+    if SELF in met:
         lines.append("`self` stands for this player and its snapshots during training.")
     lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
     exploited = training.get("exploitability")
@@ -320,13 +326,13 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "| opponent | margin | 95 % interval | deals | seed | trained against |",
         "|---|---|---|---|---|---|",
     ]
-    met = {name: "yes" for phase in training.get("schedule", []) for name in phase["opponents"]}
+    is_met = dict.fromkeys(met, "yes")
     if _pretraining(config).get("positions"):
-        met.setdefault("pimc", "no, but pretrained on its play")
+        is_met.setdefault("pimc", "no, but pretrained on its play")
     for row in evaluations:
         low, high = row["ci95"]
         lines.append(
             f"| {row['opponent']} | {row['margin']:+.2f} | {low:+.2f} to {high:+.2f} "
-            f"| {row['deals']:,} | {row['seed']} | {met.get(row['opponent'], 'no')} |"
+            f"| {row['deals']:,} | {row['seed']} | {is_met.get(row['opponent'], 'no')} |"
         )
     return "\n".join([*lines, ""])

@@ -371,7 +371,7 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
     Raises:
         CheckpointError: if a folder has no run, or no run can be read.
     """
-    configs = {}
+    configs: dict[Path, Path] = {}
     for place in places:
         inside = [place.glob("[!.]*/" * depth + CONFIG_NAME) for depth in range(_DEPTH + 1)]
         found = {config.resolve(): config for found in inside for config in found}

@@ -234,7 +234,7 @@ def evaluate_run(
 
 
 # ---- several seeds -------------------------------------------------------------------------------
-def check_seeds(seeds: Iterable[Any]) -> list[int]:
+def check_seeds(seeds: Any) -> list[int]:
     """Return seeds as a list. Raise ConfigError unless they are different whole numbers from 0."""
     is_list = isinstance(seeds, Iterable) and not isinstance(seeds, str)
     found = list(itertools.islice(seeds, MOST_SEEDS + 1)) if is_list else []
