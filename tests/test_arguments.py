@@ -263,7 +263,10 @@ MADE: dict[str, Any] = {
 }
 SINGLE = ("hearts_v0", "parallel", "gymnasium")
 ARGUMENTS = [
-    (way, name) for way, make in MADE.items() for name in inspect.signature(make).parameters
+    (way, name)
+    for way, make in MADE.items()
+    for name in inspect.signature(make).parameters
+    if name != "options"  # of stable-baselines3's: those of the vector environment
 ]
 
 

@@ -13,7 +13,7 @@ from gymnasium.wrappers.vector import (
     RecordEpisodeStatistics,
 )
 
-from hearts_agents import HeartsEnv, HeartsVectorEnv
+from hearts_agents import HeartsVectorEnv
 from hearts_env import HeartsError
 from hearts_env.envs import GYMNASIUM_ID
 from tests.refusals import raises_hearts_error
@@ -40,9 +40,9 @@ def test_ended_episode_waits_for_its_reset() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
         envs.step(actions)
     assert pickle.dumps(envs.arena.states) == before
-    others = envs.get_attr("game")
+    others = [*map(envs.arena.batch.game, range(3))]
     envs.reset(options={"reset_mask": np.array([False, True, False])})
-    games = envs.get_attr("game")
+    games = [*map(envs.arena.batch.game, range(3))]
     assert (games[0], games[2]) == (others[0], others[2])
     assert games[1] != others[1]
     envs.step(envs.action_masks().argmax(1))
@@ -52,7 +52,7 @@ def test_seeds_go_to_reset_environments_only() -> None:
     envs = HeartsVectorEnv(4, "mini", autoreset_mode="DISABLED")
 
     def seeds() -> list[int]:
-        return [*envs.get_attr("episode_seed")]
+        return envs.episode_seeds.tolist()
 
     envs.reset(seed=1)
     first = seeds()
@@ -85,10 +85,10 @@ def test_invalid_mask_is_refused(options: Any, message: str) -> None:
     with raises_hearts_error(HeartsError, "options", "reset_mask"):
         envs.reset(options={"reset_mask": np.array([True, False])})
     envs.reset(seed=1, options={"reset_mask": np.ones(2, bool)})
-    before = envs.get_attr("episode_seed")
+    before = envs.episode_seeds
     with raises_hearts_error(HeartsError, *message.split()):
         envs.reset(options=options)
-    assert envs.get_attr("episode_seed") == before
+    assert (envs.episode_seeds == before).all()
 
 
 def test_reset_mask_is_not_modified() -> None:
@@ -98,18 +98,3 @@ def test_reset_mask_is_not_modified() -> None:
     envs.step(envs.unwrapped.action_masks().argmax(1))
     envs.reset(options={"reset_mask": np.array([True, False])})
     assert envs.episode_lengths.tolist() == [0, 1]
-
-
-# ---- attributes of single environments -----------------------------------------------------------
-def test_attributes_are_those_of_each_environment() -> None:
-    envs = gymnasium.make_vec(GYMNASIUM_ID, num_envs=3, rules="mini", opponent="easy").unwrapped
-    _, infos = envs.reset(seed=1)
-    single = HeartsEnv("mini", opponent="easy")
-    for i in range(3):
-        single.reset(seed=1 + i)
-        for name in ("rules", "seat", "episode_seed", "game", "observation_space", "action_space"):
-            assert envs.get_attr(name)[i] == getattr(single, name), name
-    assert envs.call("seat") == envs.get_attr("seat") == tuple(infos["seat"])
-    assert np.array_equal(envs.call("action_masks"), infos["action_mask"])
-    with pytest.raises(AttributeError, match="seats"):
-        envs.get_attr("seats")

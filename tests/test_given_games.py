@@ -124,10 +124,10 @@ def test_one_game_goes_to_all_unmasked_environments() -> None:
     given, other = played_on("two_player", 4, 8), played_on("two_player", 6, 5)
     envs = HeartsVectorEnv(3, seat=given.current_player)
     envs.reset(seed=1, options={"game": given})
-    assert [envs.get_attr("game")[place] for place in range(3)] == [given] * 3
+    assert [envs.arena.batch.game(place) for place in range(3)] == [given] * 3
     mask = np.array([False, True, False])
     envs.reset(options={"game": [None, other, None], "reset_mask": mask})
-    games = envs.get_attr("game")
+    games = [envs.arena.batch.game(place) for place in range(3)]
     assert (games[0], games[2]) == (given, given)
     assert games[1].start() == other.start()
 

@@ -183,7 +183,6 @@ def test_gymnasium_checker_accepts_every_format() -> None:
 def check_vector(envs: Any) -> None:
     observations, _ = envs.reset(seed=1)
     assert observations in envs.observation_space
-    assert envs.single_observation_space == envs.get_attr("observation_space")[1]
 
 
 @pytest.mark.slow

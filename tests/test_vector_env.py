@@ -341,33 +341,7 @@ def test_sb3_vector_env_answers_other_calls(make_sb3):
     assert not envs.has_attr("nothing")
     assert envs.get_attr("rules", [0, 2]) == [Rules.preset("two_player")] * 2
     assert len(envs.env_method("action_masks", indices=[1])) == 1
-    assert envs.render_mode is None
     with pytest.raises(AttributeError):
         envs.env_method("close")
     with raises_hearts_error(HeartsError, "step"):
         make_sb3(3).step(np.zeros(3, int))
-
-
-# ---- pictures ------------------------------------------------------------------------------------
-@pytest.mark.slow
-def test_sb3_vector_env_draws_its_first_environment(make_sb3):
-    pytest.importorskip("PIL")
-    from hearts_env.render import render_rgb
-    from hearts_env.views.picture import picture_of
-
-    for shown in ("current_player", "all", "player_1"):
-        envs = make_sb3(3, seed=1, render_mode="rgb_array", render_for=shown)
-        with raises_hearts_error(HeartsError, "render"):
-            envs.render()
-        envs.reset()
-        for _ in range(2):
-            game, seat = envs.arena.batch.game(0), int(envs.arena.learner[0])
-            viewer = {"current_player": seat, "all": "all", "player_1": 1}[shown]
-            assert np.array_equal(envs.render(), render_rgb(picture_of(game, viewer)))
-            envs.step(envs.action_masks().argmax(1))
-    assert make_sb3(2).get_images() == [None, None]
-    for mode in ("ansi", "human", "svg", 3):
-        with raises_hearts_error(HeartsError, "render_mode", "rgb_array"):
-            make_sb3(2, render_mode=mode)
-    with raises_hearts_error(HeartsError, "render_for", value="me"):
-        make_sb3(2, render_mode="rgb_array", render_for="me")

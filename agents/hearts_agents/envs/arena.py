@@ -37,7 +37,6 @@ from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import find_illegal
 from hearts_env.encoders import Encoder
-from hearts_env.envs.drawing import Drawer
 from hearts_env.envs.infos import NOBODY, no_result, seat_number
 from hearts_env.envs.observations import DType, Observation, ObservationFormat
 from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS, check_begun, check_deals_left
@@ -98,10 +97,6 @@ class Arena:
         action_mask: str,
         illegal_action: str,
         max_deals: int | None,
-        render_mode: str | None,
-        render_for: str,
-        render_scale: float,
-        render_names: Sequence[str] | None,
     ) -> None:
         """Make the games. Call ``reset`` first. The arguments are those of `HeartsEnv`.
 
@@ -114,7 +109,6 @@ class Arena:
         self.form = ObservationFormat(rules, observation, dtype, action_mask)
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         self.max_deals = check_max_deals(max_deals, episode)
-        self.drawer = Drawer(rules, render_mode, render_for, render_scale, render_names)
         self.pool = OpponentPool.of(opponent, rules)
         self.seat = check_seat(rules, seat)
         self.skip_forced = check_flag("skip_forced", skip_forced)
@@ -460,43 +454,6 @@ class Arena:
             for i in over.tolist() if "chips" in facts else []:  # these include the pool
                 facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
         return Finished(games, truncated, facts)
-
-
-class ManyLearners:
-    """The members that all environments of many learners share."""
-
-    arena: Arena
-
-    @property
-    def opponents(self) -> OpponentPool:
-        """The pool of opponents. Changes take effect from the next episodes on."""
-        return self.arena.pool
-
-    @property
-    def episode_seeds(self) -> Ints:
-        """The current episodes' seeds, a new array ``(num_envs,) int64``. They reveal all cards."""
-        return self.arena.episode_seeds.copy()
-
-    def action_masks(self) -> NDArray[np.int8]:
-        """Return each learner's legal actions, a new array ``(num_envs, n) int8``."""
-        return self.arena.masks()
-
-
-def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return the options of a reset, or {} if `options` is None.
-
-    Raises:
-        HeartsError: if they are not a mapping, or one is not in `known`.
-    """
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping) or not set(options) <= set(known):
-        raise HeartsError(
-            f"options: {quoted(options)} are not options of many environments; "
-            f"give {' or '.join(known)}, or make a single environment with gymnasium.make",
-            value=options,
-        )
-    return options
 
 
 def nothing_to_decide(place: int | None = None) -> HeartsError:

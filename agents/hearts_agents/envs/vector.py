@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -13,17 +13,18 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hearts_agents.envs.arena import Arena, Finished, ManyLearners, check_options
+from hearts_agents.envs.arena import Arena, Finished
+from hearts_agents.envs.opponents import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import Encoder
 from hearts_env.envs.infos import read_only_values
 from hearts_env.envs.observations import DType, Observation
 from hearts_env.support.arguments import whole
 from hearts_env.support.arrays import Array, Ints
-from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.errors import quoted
 
 
-class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
+class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
     """Many episodes with one learner each: ``gymnasium.make_vec("hearts_env/Hearts-v0", ...)``.
 
     After an episode has ended, ``autoreset_mode`` decides when the next begins:
@@ -65,9 +66,6 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
-        render_for: str = "current_player",
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
     ) -> None:
         """Make the environments. Call ``reset`` first.
 
@@ -83,6 +81,12 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         Raises:
             HeartsError: if an argument is invalid. The message names it and the fix.
         """
+        if render_mode is not None:
+            raise HeartsError(
+                f"render_mode: {quoted(render_mode)} is not available for many environments; make "
+                "a single one with gymnasium.make",
+                value=render_mode,
+            )
         self._mode = _check_mode(autoreset_mode)
         self.arena = Arena(
             num_envs,
@@ -99,17 +103,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             action_mask=action_mask,
             illegal_action=illegal_action,
             max_deals=max_deals,
-            render_mode=render_mode,
-            render_for=render_for,
-            render_scale=render_scale,
-            render_names=render_names,
         )
-        if (mode := self.arena.drawer.mode) is not None:
-            raise HeartsError(
-                f"render_mode: {mode!r} is not available for many environments; make a "
-                "single one with gymnasium.make",
-                value=mode,
-            )
         self.arena.acts_when_over = self._mode is AutoresetMode.NEXT_STEP
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
@@ -133,6 +127,20 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._share_infos()
+
+    @property
+    def opponents(self) -> OpponentPool:
+        """The pool of opponents. Changes take effect from the next episodes on."""
+        return self.arena.pool
+
+    @property
+    def episode_seeds(self) -> Ints:
+        """The current episodes' seeds, a new array ``(num_envs,) int64``. They reveal all cards."""
+        return self.arena.episode_seeds.copy()
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """Return each learner's legal actions, a new array ``(num_envs, n) int8``."""
+        return self.arena.masks()
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
@@ -201,7 +209,7 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
         if not self.arena.is_reset:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         stays = self._mode is not AutoresetMode.SAME_STEP
-        waiting = np.flatnonzero(self.arena.over) if stays else _NONE
+        waiting = np.flatnonzero(self.arena.over)  # none in SAME_STEP
         if len(waiting) and self._mode is AutoresetMode.DISABLED:
             raise gymnasium.error.ResetNeeded(
                 f"the episodes of environments {', '.join(map(str, waiting[:5]))}"
@@ -263,50 +271,22 @@ class HeartsVectorEnv(ManyLearners, VectorEnv[Observation, Array, Array]):
             results[name][finished.games] = values
         return results
 
-    # -- attributes of single environments --------------------------------------------------------
-    def call(self, name: str) -> tuple[Any, ...]:
-        """Return ``action_masks()`` or an attribute of each environment, as Gymnasium does.
 
-        Raises:
-            AttributeError: if there is none of this name. The message lists the names.
-        """
-        return tuple(self.arena.masks()) if name == "action_masks" else self.get_attr(name)
+def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
+    """Return the options of a reset, or {} if `options` is None.
 
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of each environment, one of ``SHARED`` or ``OWN``.
-
-        Raises:
-            AttributeError: if there is none of this name. The message lists the names.
-        """
-        if name in SHARED:
-            return (getattr(self, SHARED[name]),) * self.num_envs
-        if name in OWN:
-            return tuple(OWN[name](self.arena))
-        raise AttributeError(
-            f"{type(self).__name__}: environments have no {quoted(name)}; "
-            f"{did_you_mean(name, ('action_masks', *OWN, *SHARED))}"
+    Raises:
+        HeartsError: if they are not a mapping, or one is not in `known`.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not set(options) <= set(known):
+        raise HeartsError(
+            f"options: {quoted(options)} are not options of many environments; "
+            f"give {' or '.join(known)}, or make a single environment with gymnasium.make",
+            value=options,
         )
-
-
-_NONE: Ints = np.zeros(0, np.int64)
-
-SHARED = {
-    "rules": "rules",
-    "opponents": "opponents",
-    "observation_space": "single_observation_space",
-    "action_space": "single_action_space",
-    "metadata": "metadata",
-    "render_mode": "render_mode",
-    "spec": "spec",
-}
-"""Attributes that are the same in all environments, and their names here."""
-
-OWN: dict[str, Callable[[Arena], Iterable[Any]]] = {
-    "seat": lambda arena: arena.learner.copy(),
-    "episode_seed": lambda arena: arena.episode_seeds.tolist(),
-    "game": lambda arena: map(arena.batch.game, range(arena.num_envs)),
-}
-"""Attributes that differ between environments."""
+    return options
 
 
 def _check_mode(mode: object) -> AutoresetMode:
