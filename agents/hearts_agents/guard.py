@@ -24,7 +24,6 @@ from hearts_agents.registry import OWN, loaded_from
 from hearts_agents.user_code import ILLEGAL, RAISED, Fault, describe
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch.views import BatchView
-from hearts_env.support.arrays import Ints
 from hearts_env.support.interrupts import signals_apart
 
 NO_ACTION = -1
@@ -44,23 +43,18 @@ def is_ours(agent: object) -> bool:
 
 
 # ---- asking --------------------------------------------------------------------------------------
-def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
+def ask(agent: Agent, views: BatchView) -> Answer:
     """Ask `agent` for its actions. It may do anything with its copies of `views`.
 
     The exception of a signal such as Ctrl-C passes through, even if the agent caught it.
 
-    Args:
-        agent: the agent.
-        views: the positions, ``(n,)``.
-        games: the game of each view, which only programs receive.
-
     Returns:
-        The actions ``(n,) int64`` and the faults.
+        The actions ``(len(views),) int64`` and the faults.
     """
     if is_ours(agent):  # tested not to change its views
         return check(agent.act_batch(views), views)
     if type(agent) is ExternalAgent or type(agent) is Isolated:  # its process has copies
-        given, faults = agent.answers(views, None if games is None else games.tolist())
+        given, faults = agent.answers(views)
         return check(given, views, faults)
     with signals_apart() as check_signals:
         answer = _ask_outside(agent, views, check_signals)

@@ -32,7 +32,6 @@ import math
 import os
 import pickle
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -170,13 +169,11 @@ class Isolated(Agent):
         self._seed = seed
         self._renew()
 
-    def answers(
-        self, views: BatchView, games: Sequence[int] | None = None
-    ) -> tuple[Ints, list[Fault]]:
+    def answers(self, views: BatchView) -> tuple[Ints, list[Fault]]:
         """Return the agent's actions, ``(len(views),) int64``, and its faults.
 
         A process that ends or is late fails in all views of the message. A message has all views,
-        or ``MOST_TIMED`` under a time limit. `games` is not sent.
+        or ``MOST_TIMED`` under a time limit.
         """
         size = len(views)
         per_message = max(1, size) if self._seconds == math.inf else MOST_TIMED

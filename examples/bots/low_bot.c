@@ -109,7 +109,7 @@ int main(void) {
             puts("]}");
         } else if (!strncmp(type, "\"bye\"", 5)) {
             break;
-        } /* game, over: this bot remembers nothing */
+        } /* game: this bot has no random numbers */
         fflush(stdout);
     }
     free(line);

@@ -40,7 +40,7 @@ function answer(message) {
     case "bye":
       process.exit(0);
   }
-  return undefined; // game, over: this bot remembers nothing
+  return undefined; // game: this bot has no random numbers
 }
 
 require("readline")

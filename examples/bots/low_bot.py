@@ -49,7 +49,7 @@ def main():
             answer = {"type": "actions", "actions": [choose(view) for view in message["views"]]}
         elif kind == "bye":
             return
-        else:  # game or over, which this bot ignores
+        else:  # game, which this bot ignores
             continue
         print(json.dumps(answer), flush=True)
 

@@ -12,14 +12,14 @@ import os
 import shlex
 import shutil
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hearts_agents.base import Actions, Agent
-from hearts_agents.programs.process import LineProcess, ProgramError, dump, line
+from hearts_agents.programs.process import LineProcess, ProgramError, line
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_agents.user_code import ILLEGAL, Fault
 from hearts_env import HeartsError, PlayerView, Rules, __version__
@@ -79,11 +79,8 @@ class ExternalAgent(Agent):
         self._lines: ViewLines | None = None
         self.takes_many = False
         """Whether the running program accepts many views in one message."""
-        self._game_due, self._game_sent = True, False  # the message `game`
+        self._seed_due = True
         self._failures = 0
-        self._running: dict[int, int] | None = None
-        """The program's seat in each unfinished game, if ``begin`` was called."""
-        self._unsent = b""  # to be sent before the next message
 
     # -- as an agent ------------------------------------------------------------------------------
     def check_rules(self, rules: Rules) -> None:
@@ -121,45 +118,13 @@ class ExternalAgent(Agent):
     def reseed(self, seed: int) -> None:
         """Send the program a new `seed` before the next question."""
         self._seed = check_any_seed(seed)
-        self._game_due = True
+        self._seed_due = True
 
-    def begin(self, seats: Sequence[int]) -> None:
-        """Announce games, numbered from 0, before the next question.
-
-        After this, pass the game of each view to ``answers``, and finished games to ``over``.
-
-        Args:
-            seats: the program's seat in each game.
-        """
-        self._running = dict(enumerate(seats))
-        self._game_due = True
-
-    def over(self, games: Sequence[int], scores: Sequence[Sequence[int]]) -> None:
-        """Announce finished games before the next question or the program's end.
-
-        Args:
-            games: the numbers of the games.
-            scores: the scores of each game, from seat 0.
-        """
-        if self._running is None or not games:
-            return
-        seats = [self._running.pop(game) for game in games]
-        if self._game_sent and not self._game_due and self._process is not None:
-            own = [each[seat] for each, seat in zip(scores, seats, strict=True)]
-            self._unsent += line("over", games=[*games], own=own, scores=[[*s] for s in scores])
-            self._game_sent = bool(self._running)
-
-    def answers(
-        self, views: BatchView, games: Sequence[int] | None = None
-    ) -> tuple[list[Any], list[Fault]]:
+    def answers(self, views: BatchView) -> tuple[list[Any], list[Fault]]:
         """Return the program's answers, None at a failure, and a fault for each failure.
 
         While it thinks about one message, the next ones are sent. A failure costs the views of the
         message that was expected next. The others are asked again after a restart.
-
-        Args:
-            views: the positions.
-            games: the number of each view's game, after ``begin``. If None, it is not sent.
         """
         given: list[Any] = []
         faults: list[Fault] = []
@@ -174,8 +139,7 @@ class ExternalAgent(Agent):
                     end = min(sent + (self.batch if are_many else _ALONE), len(views))
                     unanswered.extend([end] if are_many else range(sent + 1, end + 1))
                     part = views.subset(np.arange(sent, end))
-                    named = None if games is None else games[sent:end]
-                    self._send(process, part, named, are_many=are_many)
+                    self._send(process, part, are_many=are_many)
                     sent = end
                 given += self._answer(process, unanswered[0] - first)
                 unanswered.popleft()
@@ -197,11 +161,10 @@ class ExternalAgent(Agent):
 
     def close(self) -> None:
         """End the program. The next question starts it again."""
-        process, self._process, self._running = self._process, None, None
+        process, self._process = self._process, None
         self._failures = 0
         if process is not None:
-            last = line("over") if self._game_sent else b""
-            process.close(self._unsent + last + line("bye"))
+            process.close(line("bye"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         limits = {"seconds": self.seconds, "start_seconds": self.start_seconds}
@@ -221,8 +184,7 @@ class ExternalAgent(Agent):
             self.close()
         if self._is_given_up:
             raise ProgramError(f"failed {self._failures} times in a row; it is not restarted")
-        self._rules, self._lines = rules, ViewLines(rules)
-        self._game_due, self._game_sent, self._unsent = True, False, b""
+        self._rules, self._lines, self._seed_due = rules, ViewLines(rules), True
         process = LineProcess(self._words)
         hello = line(
             "hello",
@@ -251,23 +213,21 @@ class ExternalAgent(Agent):
         self._process = process
         return process
 
-    def _send(
-        self, process: LineProcess, views: BatchView, games: Sequence[int] | None, *, are_many: bool
-    ) -> None:
+    def _send(self, process: LineProcess, views: BatchView, *, are_many: bool) -> None:
         """Ask about some views, in one message or one by one, without waiting."""
         assert self._lines is not None
         texts = self._lines.write(views)
-        messages = 1 if are_many else len(texts)
-        if len(texts) == messages:
-            names = [""] * messages if games is None else [f'"game":{game},' for game in games]
-            lines = zip(names, texts, strict=True)
-            text = "".join([f'{{"type":"act",{name}"view":{view}}}\n' for name, view in lines])
+        if are_many and len(texts) > 1:
+            text, messages = f'{{"type":"acts","views":[{",".join(texts)}]}}\n', 1
         else:
-            named = "" if games is None else f'"games":{dump([*games])},'
-            text = f'{{"type":"acts",{named}"views":[{",".join(texts)}]}}\n'
-        unsent, self._unsent = self._unsent, b""
-        begin = self._beginning() if self._game_due else b""
-        process.send(unsent + begin + text.encode(), messages)
+            text = "".join([f'{{"type":"act","view":{view}}}\n' for view in texts])
+            messages = len(texts)
+        begin = b""
+        if self._seed_due:
+            # JavaScript's numbers are exact up to here.
+            begin = line("game", seed=None if self._seed is None else self._seed % 2**53)
+            self._seed_due = False
+        process.send(begin + text.encode(), messages)
 
     def _answer(self, process: LineProcess, size: int) -> list[Any]:
         """Return the actions that answer the oldest unanswered message, of `size` views."""
@@ -284,17 +244,6 @@ class ExternalAgent(Agent):
             raise process.failed(f"gave {len(given)} actions for {size} views")
         numbers = self._lines.numbers
         return [numbers.get(a, a) if a.__class__ is str else a for a in given]
-
-    def _beginning(self) -> bytes:
-        """Return the messages before the first view after a start, ``reseed`` or ``begin``."""
-        over = line("over") if self._game_sent else b""
-        self._game_due, self._game_sent = False, True
-        # JavaScript's numbers are exact up to here.
-        seed = None if self._seed is None else self._seed % 2**53
-        if not self._running:
-            return over + line("game", seed=seed)
-        seats = self._running
-        return over + line("game", seed=seed, games=[*seats], players=[*seats.values()])
 
 
 def program_files(command: str) -> list[Path]:

@@ -186,7 +186,7 @@ class Seating:
         try:
             for waiting in rounds(batch, players):
                 for seat, player, games in waiting:
-                    actions, faults = player.ask(batch.views(games=games), games)
+                    actions, faults = player.ask(batch.views(games=games))
                     if faults:
                         row, kind, text = faults[0]
                         raise HeartsError(

@@ -332,7 +332,7 @@ class Duel:
             for seat, player, games in waiting:
                 views = batch.views(games=games)
                 begin = time.perf_counter()
-                actions, faults = player.ask(views, games)
+                actions, faults = player.ask(views)
                 seconds = time.perf_counter() - begin
                 if self._is_warm or step > 1:  # earlier calls may compile
                     block.seconds[roles[seat]] += seconds

@@ -36,21 +36,14 @@ def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int
     """Yield the players to act, round by round, until all games of a batch are over.
 
     A round has the seats that are to act at its start, each with its player and its games. The
-    caller plays their actions. Programs are told when games begin and when they are over.
+    caller plays their actions.
     """
-    reported = np.zeros(len(batch.done), np.bool_)
-    for seat, player in enumerate(players):
+    for player in players:
         player.ready()
-        player.begin(np.full(len(batch.done), seat))
     while not batch.done.all():
         turn = batch.current_player  # -1 where the game is over
         games = [np.flatnonzero(turn == seat) for seat in range(len(players))]
         yield [(seat, players[seat], own) for seat, own in enumerate(games) if len(own)]
-        over = np.flatnonzero(batch.done & ~reported)
-        if len(over):
-            reported[over] = True
-            for player in players:
-                player.over(over, batch.scores()[over])
 
 
 class Participant:
@@ -219,20 +212,10 @@ class Seat:
         if isinstance(self._player, Isolated):
             self._player.ready()
 
-    def begin(self, seats: Ints) -> None:
-        """Tell a program that games begin, and which seat it has in each."""
-        if isinstance(self._player, ExternalAgent):
-            self._player.begin(seats.tolist())
-
-    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
-        """Return the player's answer. A program also gets the game of each view."""
+    def ask(self, views: BatchView) -> Answer:
+        """Return the player's answer."""
         self._is_open = True
-        return ask(self._player, views, games)
-
-    def over(self, games: Ints, scores: Ints) -> None:
-        """Tell a program that some games are over, with the scores, one row per game."""
-        if isinstance(self._player, ExternalAgent):
-            self._player.over(games.tolist(), scores.tolist())
+        return ask(self._player, views)
 
     def renew(self, seed: int) -> None:
         """Replace the player by a fresh one. An isolated one keeps its process."""
