@@ -229,7 +229,7 @@ def test_models_that_cannot_play_are_refused(models, tmp_path):
         evaluate(make_agent(models["PPO"], rules="micro"), "easy", "mini", deals=2)
     for data in (b"", b"PK\x05\x06" + bytes(18)):
         (tmp_path / "other.zip").write_bytes(data)
-        with raises_hearts_error(CheckpointError, "agent", "stable-baselines3"):
+        with raises_hearts_error(HeartsError, "agent", "stable-baselines3"):
             make_agent(tmp_path / "other.zip", allow_code=True)
     models["PPO"].save(tmp_path / "model.zip")
     whole = (tmp_path / "model.zip").read_bytes()
@@ -414,7 +414,7 @@ def test_unfitting_torchscript_is_refused(linear, tmp_path):
         with raises_hearts_error(HeartsError, *message.split()):
             make_agent(file + end, allow_code=True)
     (tmp_path / "other.pt").write_bytes(b"hello")
-    with raises_hearts_error(CheckpointError, "agent", "TorchScript"):
+    with raises_hearts_error(HeartsError, "agent", "TorchScript"):
         make_agent(tmp_path / "other.pt", encoder="flat", allow_code=True)
     script(Net(), torch.zeros(2, SIZE)).save(tmp_path / "net.pt")
     with raises_hearts_error(HeartsError, "agent", "(1, 2)", 1):

@@ -21,9 +21,14 @@ Factory = Callable[..., Any]
 """``factory(seed=None, **options)`` returns an object with ``act(view)``."""
 
 CHECKPOINT_SUFFIX = ".safetensors"
+_SB3 = "hearts_agents.models.libraries:Sb3Agent"
+_MODULE = "hearts_agents.models.libraries:ModuleAgent"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
-    **dict.fromkeys((".zip", ".pt", ".pth", ".onnx"), "hearts_agents.models.libraries:load_model"),
+    ".zip": _SB3,
+    ".pt": _MODULE,
+    ".pth": _MODULE,
+    ".onnx": "hearts_agents.models.libraries:OnnxAgent",
 }
 """The factory of each kind of file, by suffix. Other paths are run folders."""
 RISKS = {
@@ -34,8 +39,6 @@ RISKS = {
 """The reason why loading a file with this suffix can run code from it."""
 FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
 """The factory of safetensors files that are not checkpoints, by the format in the header."""
-MODELS = "hearts_agents.models.libraries:agent_of_model"
-"""The factory of models of other libraries in memory."""
 OWN = {
     "easy": "hearts_agents.baselines:Easy",
     "standard": "hearts_agents.baselines:Standard",
@@ -91,17 +94,18 @@ def loaded_from(place: str) -> Factory:
     return factory
 
 
-def is_model(value: object) -> bool:
-    """Return whether `value` is a model of stable-baselines3 or torch without an ``act``.
+def model_factory(value: object) -> str:
+    """Return the place of the factory of a model of stable-baselines3 or torch, else "".
 
-    No library is imported: the names of the object's base classes decide.
+    Objects with an ``act`` are agents. No library is imported: the names of the object's base
+    classes decide.
     """
     if callable(getattr(value, "act", None)):
-        return False
+        return ""
     homes = {cls.__module__ for cls in type(value).__mro__}
     if {home.partition(".")[0] for home in homes} & {"stable_baselines3", "sb3_contrib"}:
-        return hasattr(value, "policy")
-    return "torch.nn.modules.module" in homes
+        return _SB3 if hasattr(value, "policy") else ""
+    return _MODULE if "torch.nn.modules.module" in homes else ""
 
 
 def describe_agent(name: str) -> dict[str, Any]:

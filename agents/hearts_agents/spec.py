@@ -26,16 +26,15 @@ from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
     FILES,
     FORMATS,
-    MODELS,
     OWN,
     RISKS,
     VERSIONS,
     Factory,
     agent_names,
     check_options,
-    is_model,
     loaded_from,
     looks_like_path,
+    model_factory,
     parse_options,
     split_version,
     versioned,
@@ -224,8 +223,8 @@ class AgentSpec:
             return find_code(self.name)
         if self.kind is Kind.PROGRAM:
             return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
-        if is_model(self.agent):
-            return functools.partial(loaded_from(MODELS), self.agent)
+        if place := model_factory(self.agent):
+            return functools.partial(loaded_from(place), self.agent)
         return self._refuse()
 
     def values(self) -> dict[str, Any]:
@@ -234,7 +233,7 @@ class AgentSpec:
 
     def make(self, seed: int | None = None, *, allow_code: bool = False, **options: Any) -> Agent:
         """Make the agent (see ``make_agent``)."""
-        if self.kind is Kind.OBJECT and not is_model(self.agent):
+        if self.kind is Kind.OBJECT and not model_factory(self.agent):
             player = as_agent(self.agent)
             if options or seed is not None:
                 wrong = "seed" if seed is not None else next(iter(options))

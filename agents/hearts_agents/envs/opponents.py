@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.base import Agent, RandomState, check_rules
-from hearts_agents.registry import is_model
+from hearts_agents.registry import model_factory
 from hearts_agents.spec import make_agent
 from hearts_agents.user_code import describe
 from hearts_env import BatchGame, HeartsError, Rules
@@ -61,7 +61,7 @@ class OpponentPool:
                 self.add(name, weight=weight)
         else:
             single = isinstance(opponents, str | os.PathLike) or hasattr(opponents, "act")
-            single = single or is_model(opponents)
+            single = single or bool(model_factory(opponents))
             try:
                 given = [opponents] if single else list(opponents)
             except TypeError:

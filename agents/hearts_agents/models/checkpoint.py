@@ -30,7 +30,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -206,9 +206,10 @@ def refuse_weights(path: str | Path) -> None:
         return
     try:
         with open(path, "rb") as file:
-            start, names = file.read(4), names_in_zip(file)
-    except OSError:  # the loader will report it
-        return
+            start = file.read(4)
+            names = zipfile.ZipFile(file).namelist() if start[:2] == b"PK" else []
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return  # the loader will report it
     is_torch = any(name.endswith("data.pkl") for name in names)  # TorchScript has it too
     is_program = any("/code/" in name for name in names)
     if (is_torch and not is_program) or start.startswith((b"\x80", b"\x89HDF")):
@@ -217,15 +218,6 @@ def refuse_weights(path: str | Path) -> None:
             f"{_LOAD_THEM}",
             value=path,
         )
-
-
-def names_in_zip(file: IO[bytes]) -> set[str]:
-    """Return the names of the files in a zip archive, or none if `file` is not one."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return set(archive.namelist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return set()
 
 
 def _parse_header(

@@ -13,14 +13,13 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from hearts_agents.models.checkpoint import names_in_zip
 from hearts_agents.models.network import EncoderAgent, trained_for_others
 from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, Rules
@@ -38,13 +37,13 @@ _OUTPUTS = ("get_distribution", "quantile_net", "q_net")
 """The members of a stable-baselines3 policy that give logits or values, in order of preference."""
 _SEEN = ("observation", "action_mask")
 """The keys of an observation with its mask, as in the environments."""
-_DTYPES = ("float32", "float16", "float64", "int8", "uint8", "int32", "int64")
-_ONNX_DTYPES = {"float": "float32", "double": "float64"}
-"""ONNX names of dtypes that differ from NumPy's."""
 
 
 class ModelAgent(EncoderAgent):
-    """A player with a model of another library. A subclass implements ``run``."""
+    """A player with a model of another library.
+
+    A subclass implements ``run`` and ``_load``, and ``_copied`` if it takes models in memory.
+    """
 
     plays = "what its model fits"
     default_encoder: str | None = None
@@ -53,19 +52,17 @@ class ModelAgent(EncoderAgent):
 
     def __init__(
         self,
-        name: str,
-        model: Any,
+        source: str | Path | Any,
         seed: int | None = None,
         *,
         encoder: str | None = None,
         rules: str | Rules | None = None,
         greedy: bool = True,
     ) -> None:
-        """Load the model.
+        """Load a file, or copy a model, so that further training does not change the player.
 
         Args:
-            name: the name of the file, or of the model's class.
-            model: the content of the file, or the model, which must not change any more.
+            source: the file's path, or the model. The caller checks that the file is trusted.
             seed: the seed of its random numbers, if it is not greedy.
             encoder: the encoder of its observations.
             rules: the only rules that it plays. If None, all that it fits.
@@ -74,11 +71,15 @@ class ModelAgent(EncoderAgent):
 
         Raises:
             HeartsError: if the encoder is missing or unknown, or the model cannot play.
+            CheckpointError: if there is no such file.
         """
+        is_file = isinstance(source, str | Path)
+        name = str(source) if is_file else type(source).__name__
+        self._data = _read(name) if is_file else b""
         encoder = encoder or self.default_encoder
         if encoder is None:
             fix = 'make_agent(model, encoder="flat")'
-            fix = "model.onnx?encoder=flat" if isinstance(model, bytes) else fix
+            fix = "model.onnx?encoder=flat" if is_file else fix
             raise HeartsError(
                 f"encoder: {quoted(name)} does not state its encoder; give it, as in "
                 f"{fix}; known: {', '.join(ENCODERS)}",
@@ -98,18 +99,18 @@ class ModelAgent(EncoderAgent):
         """The dtype of the observations, as the model states it, or float32."""
         self._fits: Rules | None = None
         self._encoder_name = encoder
-        self._data = model if isinstance(model, bytes) else b""
-        self._model = model
+        self._model: Any = None if is_file else self._copied(source)
         self._load()
         if self.rules is not None:
             self.check_rules(self.rules)
 
-    @staticmethod
-    def check_file(path: str, names: set[str]) -> None:
-        """Raise if the file is of another kind. `names` are its members if it is a zip archive."""
+    def _copied(self, model: Any) -> Any:
+        """Return a copy of the part of a model in memory that plays."""
+        raise NotImplementedError
 
     def _load(self) -> None:
-        """Load the model from its file's content, if any, and inspect it."""
+        """Load the model from its file's content, if there is one, and inspect it."""
+        raise NotImplementedError
 
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
         """Raise if a mismatch can be seen without a trial."""
@@ -191,7 +192,7 @@ class ModelAgent(EncoderAgent):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state, with the file instead of a model loaded from it."""
-        return vars(self) | ({"_model": self._data} if self._data else {})
+        return vars(self) | ({"_model": None} if self._data else {})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state, and load the model again if it has a file."""
@@ -228,7 +229,7 @@ class OnnxAgent(ModelAgent):
                 "with one, the observations, or with a second named action_mask, 1 for each legal "
                 "action"
             )
-        self.dtype = self._dtype_of(seen[0], "observations", _DTYPES)
+        self.dtype = self._dtype_of(seen[0], "observations")
         self._shape: list[Any]
         rows, *self._shape = seen[0].shape or [""]
         if isinstance(rows, int):
@@ -240,17 +241,13 @@ class OnnxAgent(ModelAgent):
         self._mask = masks[0].name if masks else ""
         """The name of the input for the legal actions, or ""."""
         if masks:
-            self._mask_dtype = self._dtype_of(masks[0], "masks", (*_DTYPES, "bool"))
+            self._mask_dtype = self._dtype_of(masks[0], "masks")
 
-    def _dtype_of(self, given: Any, noun: str, known: Sequence[str]) -> np.dtype[Any]:
-        """Return the dtype of an input, which must be one of `known`."""
+    def _dtype_of(self, given: Any, noun: str) -> np.dtype[Any]:
+        """Return the dtype of an input, which must be numbers."""
         kind = given.type.removeprefix("tensor(").removesuffix(")")
-        kind = _ONNX_DTYPES.get(kind, kind)
-        if kind not in known:
-            raise HeartsError(
-                f"agent: {quoted(self.name)} takes {given.type}; use numbers for {noun}"
-            )
-        return np.dtype(kind)
+        with blamed(f"agent: {quoted(self.name)} takes {given.type}", f"use numbers for {noun}"):
+            return np.dtype({"float": "float32", "double": "float64"}.get(kind, kind))
 
     def run(self, observations: Array, legal: Array) -> Any:
         """Return its first output."""
@@ -272,21 +269,20 @@ class OnnxAgent(ModelAgent):
 class ModuleAgent(ModelAgent):
     """A ``torch.nn.Module``, or a TorchScript file, as a player."""
 
-    @staticmethod
-    def check_file(path: str, names: set[str]) -> None:
-        """Raise unless the file is TorchScript."""
-        if not any("/code/" in name for name in names):
-            raise CheckpointError(
-                f"agent: {quoted(path)} is not TorchScript; write it with "
-                "torch.jit.trace(model, observations).save(path)"
-            )
+    def _copied(self, model: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about gradients, which a player does not use
+            return copy.deepcopy(model).cpu().eval()
 
     def _load(self) -> None:
         if not self._data:
             return
         torch = library("torch", f"agent: {quoted(self.name)}", "train")
         with (
-            blamed(f"agent: {quoted(self.name)} cannot be loaded", "save it with torch.jit.save"),
+            blamed(
+                f"agent: {quoted(self.name)} cannot be loaded as TorchScript",
+                "write it with torch.jit.trace(model, observations).save(path)",
+            ),
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # newer torch prefers torch.export
@@ -315,14 +311,12 @@ class Sb3Agent(ModelAgent):
 
     default_encoder = "flat"
 
-    @staticmethod
-    def check_file(path: str, names: set[str]) -> None:
-        """Raise unless ``model.save`` wrote the file."""
-        if not {"data", "policy.pth"} <= names:
-            raise CheckpointError(
-                f"agent: {quoted(path)} is not a file of stable-baselines3; give one that "
-                "model.save wrote"
-            )
+    def _copied(self, model: Any) -> Any:
+        # Its last distribution may belong to a gradient under way, which cannot be copied.
+        last = getattr(getattr(model.policy, "action_dist", None), "distribution", None)
+        own = copy.deepcopy(model.policy, {id(last): None})
+        own.set_training_mode(False)
+        return own
 
     def _load(self) -> None:
         if self._data:
@@ -365,7 +359,7 @@ class Sb3Agent(ModelAgent):
         save_util = library("stable_baselines3.common.save_util", name, "train")
         with (
             blamed(
-                f"{name} cannot be loaded",
+                f"{name} cannot be loaded as a model of stable-baselines3",
                 "install the libraries that it needs, or save it again with model.save",
             ),
             warnings.catch_warnings(),
@@ -414,70 +408,12 @@ class Sb3Agent(ModelAgent):
             )
 
 
-FORMS: dict[str, type[ModelAgent]] = {
-    ".zip": Sb3Agent,
-    ".pt": ModuleAgent,
-    ".pth": ModuleAgent,
-    ".onnx": OnnxAgent,
-}
-"""The player class for each kind of file, by suffix."""
-
-
-def load_model(
-    path: str | Path,
-    seed: int | None = None,
-    *,
-    encoder: str | None = None,
-    rules: str | None = None,
-    greedy: bool = True,
-) -> ModelAgent:
-    """Return the player of a file of stable-baselines3, TorchScript or ONNX.
-
-    The options are those of ``ModelAgent``. The caller checks that the file is trusted.
-
-    Raises:
-        HeartsError: if `encoder` is missing, or the model cannot play.
-        CheckpointError: if there is no such file, or it is of another kind.
-    """
-    name = str(path)
-    form = next(form for suffix, form in FORMS.items() if name.endswith(suffix))
+def _read(path: str) -> bytes:
     if kind_of(path) != "file":
-        raise CheckpointError(f"agent: there is no file {quoted(name)}; check the path", value=path)
+        raise CheckpointError(f"agent: there is no file {quoted(path)}; check the path", value=path)
     try:
-        data = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise CheckpointError(
-            f"agent: {quoted(name)} cannot be read ({error.strerror}); check the path", value=path
+            f"agent: {quoted(path)} cannot be read ({error.strerror}); check the path", value=path
         ) from None
-    form.check_file(name, names_in_zip(io.BytesIO(data)))
-    return form(name, data, seed, encoder=encoder, rules=rules, greedy=greedy)
-
-
-def agent_of_model(
-    model: Any,
-    seed: int | None = None,
-    *,
-    encoder: str | None = None,
-    rules: str | Rules | None = None,
-    greedy: bool = True,
-) -> ModelAgent:
-    """Return a player with a copy of a model, so further training does not change the player.
-
-    `model` is a model of stable-baselines3 or a ``torch.nn.Module``. The options are those of
-    ``ModelAgent``.
-    """
-    import torch
-
-    if not isinstance(model, torch.nn.Module):
-        form: type[ModelAgent] = Sb3Agent
-        # Its last distribution may belong to a gradient under way, which cannot be copied.
-        last = getattr(getattr(model.policy, "action_dist", None), "distribution", None)
-        own = copy.deepcopy(model.policy, {id(last): None})
-        own.set_training_mode(False)
-    else:
-        form = ModuleAgent
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about gradients, which a player does not use
-            own = copy.deepcopy(model).cpu().eval()
-    name = type(model).__name__
-    return form(name, own, seed, encoder=encoder, rules=rules, greedy=greedy)
