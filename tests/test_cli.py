@@ -125,7 +125,7 @@ def test_agents_describes_every_agent():
     listed = json.loads(run("agents", "--json").stdout)
     assert list(listed)[:5] == ["easy", "standard", "standard_trump", "pro", "pro_trump"]
     assert all(listed[name]["about"] for name in listed)
-    assert listed["pro"]["options"] == {"worlds": None, "milliseconds": None}
+    assert listed["pro"]["options"] == {"worlds": None}
     assert listed["pimc"]["plays"] == "two-player games without an exchange"
     shown = run("agents").stdout
     assert "standard_trump" in shown

@@ -130,8 +130,8 @@ def test_invalid_seed_is_refused(name, seed):
 def test_options_follow_a_question_mark():
     belief: Any = make_agent("pimc_belief?model=pimc&epsilon=0.25", worlds=9)
     assert (belief.model.name, belief.epsilon, belief.worlds) == ("pimc", 0.25, 9)
-    timed: Any = make_agent("pro?milliseconds=2.5&worlds=none")
-    assert (timed.milliseconds, timed.samples) == (2.5, None)
+    pro: Any = make_agent("pro?worlds=none")
+    assert pro.worlds == 200
 
 
 def test_options_are_parsed_by_the_factorys_types(monkeypatch):

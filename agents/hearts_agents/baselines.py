@@ -6,11 +6,8 @@ for positions with too many worlds, sampling.
 
 from __future__ import annotations
 
-import itertools
-import math
 import random
 import secrets
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,8 +37,7 @@ from hearts_agents.baseline_kernel import (
 )
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.support import clock
-from hearts_env.support.arguments import check_any_seed, check_number, check_positive
+from hearts_env.support.arguments import check_any_seed, check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.distinct import distinct
 from hearts_env.views.view import view_of
@@ -57,41 +53,24 @@ NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 DEFAULT_WORLDS = 200
 """``pro`` examines all worlds up to this number, and samples this many if there are more."""
 
-CHUNK = 8
-"""The number of worlds between two checks of the clock, if time is limited."""
-
 
 class Baseline(Agent):
     """A baseline. Not thread-safe, because each object has its own working memory."""
 
     policy: int
     """The number of the baseline in the compiled functions."""
-    worlds: int
-    """All worlds are examined up to this number."""
-    samples: int | None
-    """If there are more worlds, this many are sampled. If None, as many as time allows."""
-    milliseconds: float | None = None
-    """The time limit, in ms, of a decision that samples worlds. If None, no limit."""
+    worlds: int = 1
+    """All worlds are examined up to this number. If there are more, this many are sampled."""
 
     def __init__(self, seed: int | None = None) -> None:
         """Seed the random numbers. If None, the operating system seeds them."""
         self.rng = np.array([seed_number(seed)], np.uint64)
-        self._set_worlds(1)
-
-    def _set_worlds(self, worlds: int) -> None:
-        self.worlds = worlds
-        self.samples = worlds
-        self.memory = make_memory(worlds)
+        self.memory = make_memory(self.worlds)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """Its name for ``make_agent``."""
         return NAMES[self.policy]
-
-    @property
-    def is_timed(self) -> bool:
-        """Return whether it has a time limit, so that its play depends on the machine."""
-        return self.milliseconds is not None
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`, in place."""
@@ -149,30 +128,20 @@ class Baseline(Agent):
     def _act_in_sample(self, rules: Rules, vector: k.Vector, player: int) -> int:
         """Return the action if there are too many worlds or players for the compiled loop."""
         view = view_of(rules, vector, player)
-        legal, total = view.legal_mask, np.zeros_like(self.memory.sums)
-        for count in self._rows(view, Worlds(view)):
-            sum_margins(rules.vector, vector, player, legal, count, self.policy, self.memory)
-            total += self.memory.sums
-        return int(best_of(legal, total))
+        legal, count = view.legal_mask, self._draw(Worlds(view))
+        sum_margins(rules.vector, vector, player, legal, count, self.policy, self.memory)
+        return int(best_of(legal, self.memory.sums))
 
-    def _rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
-        """Write all worlds or a sample into ``memory.worlds`` in parts. Yield each part's size."""
-        end = clock.now() + (self.milliseconds or math.inf) / 1000
-        chunk = self.worlds
-        if self.milliseconds and (view.rules.players > 2 or worlds.count > chunk):
-            chunk = min(CHUNK, chunk)
-        if worlds.count <= chunk:
-            source = iter(worlds)
-        else:  # the first worlds would not be a fair sample if the time ran out
+    def _draw(self, worlds: Worlds) -> int:
+        """Write all worlds or a sample into ``memory.worlds``. Return their number."""
+        if worlds.count <= self.worlds:
+            chosen = [*worlds]
+        else:
             self.rng += np.uint64(0x9E3779B97F4A7C15)
             draw = worlds.sampler(random.Random(int(k.mix(self.rng[0]))))
-            source = itertools.islice(iter(draw, None), self.samples)
-        rows = self.memory.worlds
-        while chosen := list(itertools.islice(source, chunk)):
-            rows[: len(chosen), : view.rules.players + 1] = chosen
-            yield len(chosen)
-            if clock.now() >= end:
-                break
+            chosen = [draw() for _ in range(self.worlds)]
+        self.memory.worlds[: len(chosen), : len(chosen[0])] = chosen
+        return len(chosen)
 
 
 class Easy(Baseline):
@@ -205,35 +174,20 @@ class Pro(Baseline):
 
     policy = PRO
 
-    def __init__(
-        self,
-        seed: int | None = None,
-        worlds: int | None = None,
-        milliseconds: float | None = None,
-    ) -> None:
+    def __init__(self, seed: int | None = None, worlds: int | None = None) -> None:
         """Make a player that examines all worlds or, if there are too many, a sample.
 
         Args:
             seed: the seed of the random numbers, which only sampling uses.
-            worlds: the most worlds per decision, 1 to 1,000,000. If None, 200; with
-                `milliseconds`, as many as time allows.
-            milliseconds: the approximate time limit per decision. Play then depends on the machine,
-                except in positions where all worlds are examined: up to 200 with two players
-                (less than a millisecond), up to 8 with more.
+            worlds: the most worlds per decision, 1 to 1,000,000. If None, 200.
 
         Raises:
             HeartsError: if an option has an unusable value. The message names it.
         """
+        other = f", or None for {DEFAULT_WORLDS}"
+        most = DEFAULT_WORLDS if worlds is None else worlds
+        self.worlds = check_number("worlds", most, 1, 1_000_000, other=other)
         super().__init__(seed)
-        if worlds is not None:
-            other = f", or None for {DEFAULT_WORLDS}"
-            worlds = check_number("worlds", worlds, 1, 1_000_000, other=other)
-        if milliseconds is None:
-            self._set_worlds(worlds or DEFAULT_WORLDS)
-        else:
-            self.milliseconds = check_positive("milliseconds", milliseconds, ", or None")
-            self._set_worlds(min(worlds or DEFAULT_WORLDS, DEFAULT_WORLDS))
-            self.samples = worlds
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
         """Return the margin of each legal card in each examined world.
@@ -250,11 +204,10 @@ class Pro(Baseline):
         worlds = Worlds(view)
         r, v, player, legal = view.rules.vector, view.vector, view.player, view.legal_mask
         actions = view.legal_actions()
-        for count in self._rows(view, worlds):
-            for row in range(count):
-                one = self.memory._replace(worlds=self.memory.worlds[row : row + 1])
-                sum_margins(r, v, player, legal, 1, self.policy, one)
-                margins.append(one.sums[actions])
+        for row in range(self._draw(worlds)):
+            one = self.memory._replace(worlds=self.memory.worlds[row : row + 1])
+            sum_margins(r, v, player, legal, 1, self.policy, one)
+            margins.append(one.sums[actions])
         table = np.array(margins, np.float64) / (view.rules.players - 1)
         return table, np.ones(len(table)), len(table) < worlds.count
 
