@@ -166,8 +166,8 @@ def test_damaged_file_is_refused_and_pickle_not_run(path, tmp_path):
         ("encoder", {"layout": "0" * 16}, ["encoder", "layout"]),
         ("rules", {"trump": "X"}, ["rules", "trump", "'X'"]),
         ("rules", {"moon": "choose"}, ["network.layers", "30"]),
-        ("network", {"activation": "relUU"}, ["network.activation", "relu"]),
-        ("network", {"layers": [INPUTS, 24.0, 28]}, ["network.layers"]),
+        ("network", {"activation": "relUU"}, ["network", "relUU"]),
+        ("network", {"layers": [INPUTS, 24.0, 28]}, ["network", "24.0"]),
         ("network", {"layers": [INPUTS, 24, 28]}, ["policy.1.weight"]),
     ],
 )

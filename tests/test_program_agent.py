@@ -283,7 +283,6 @@ def test_command_splits_like_a_shell_and_takes_options():
         ("exec:", "agent"),
         ("exec:./no-such-bot --flag", "agent PATH"),
         ("exec:no_such_program:Name", "agent PATH"),
-        ("exec:cat " + "b" * 10_000, "agent 10,009"),
         ("exec:'./bot", "agent"),
         (f"exec:{BOTS / 'low_bot.py'}", "agent"),
         (LOW + "?seconds=0", "seconds 0.0"),

@@ -333,7 +333,6 @@ def test_pools_take_names_agents_lists_and_weights():
         (lambda: OpponentPool({"easy": -1}), "weight", -1),
         (lambda: OpponentPool("easy").remove("easy"), "opponent", "easy"),
         (lambda: OpponentPool("easy").remove("pro"), "opponent", "pro"),
-        (lambda: OpponentPool(["easy"], seed=-1), "seed", -1),
         (lambda: _without_weights(HeartsEnv()).reset(seed=0), "opponent", None),
         (lambda: _without_weights(HeartsVectorEnv(2)).reset(seed=0), "opponent", None),
     ],

@@ -19,7 +19,6 @@ from hearts_env.support.errors import quoted
 
 Actions = NDArray[np.int64]
 Probs = NDArray[np.float64]
-RandomState = NDArray[np.uint64]
 WorldMargins = tuple[NDArray[np.float64], NDArray[np.float64], bool]
 """Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and True if there are more worlds."""
 
@@ -94,19 +93,6 @@ class Agent:
         The agent starts it again at its next decision.
         """
 
-    def random_state(self) -> RandomState:
-        """Return the state of the random numbers, ``(n,) uint64``, or an empty array."""
-        return np.zeros(0, np.uint64)
-
-    def restore_random(self, state: RandomState) -> None:
-        """Restore the random numbers to a state from ``random_state``.
-
-        Raises:
-            HeartsError: if `state` is from another kind of player.
-        """
-        if len(state):
-            raise HeartsError(f"random: {type(self).__name__} has no random numbers; restore none")
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
@@ -151,14 +137,6 @@ class StochasticAgent(Agent):
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`."""
         self._rng = _random_numbers(seed)
-
-    def random_state(self) -> RandomState:
-        """Return the state of the random numbers, ``(6,) uint64``."""
-        return generator_state(self._rng)
-
-    def restore_random(self, state: RandomState) -> None:
-        """Restore the random numbers to a state from ``random_state``."""
-        restore_generator(self._rng, state)
 
     def sample(self, table: Probs) -> Actions:
         """Draw an action from each row of probabilities, ``(n, num_actions) -> (n,) int64``."""
@@ -290,14 +268,6 @@ class AgentAdapter(Agent):
         """Restart the player's random numbers."""
         self._method("reseed")(seed)
 
-    def random_state(self) -> RandomState:
-        """Return the state of the player's random numbers."""
-        return np.asarray(self._method("random_state")(), np.uint64)
-
-    def restore_random(self, state: RandomState) -> None:
-        """Restore the player's random numbers."""
-        self._method("restore_random")(state)
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "player":  # looked up before __init__ by copy
             raise AttributeError(name)
@@ -313,31 +283,6 @@ def has_chances(agent: Agent) -> bool:
     """Return whether an agent has its own ``action_probs``, not only a choice."""
     own = getattr(type(unadapted(agent)), "action_probs", None)
     return own is not None and own is not Agent.action_probs
-
-
-_WORD = 2**64 - 1
-
-
-def generator_state(rng: np.random.Generator) -> RandomState:
-    """Return the state of a generator of ``np.random.default_rng`` (PCG64), ``(6,) uint64``."""
-    state = rng.bit_generator.state
-    now, step = state["state"]["state"], state["state"]["inc"]
-    numbers = (now & _WORD, now >> 64, step & _WORD, step >> 64)
-    return np.array([*numbers, state["has_uint32"], state["uinteger"]], np.uint64)
-
-
-def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
-    """Set a generator to a state from ``generator_state``, in place."""
-    numbers = [int(number) for number in np.ravel(state)]
-    fits = len(numbers) == 6 and numbers[2] % 2 == 1
-    if not fits or numbers[4] > 1 or numbers[5] >= 2**32:
-        raise HeartsError("random: these numbers are not a state of PCG64; give the saved ones")
-    rng.bit_generator.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": numbers[0] | numbers[1] << 64, "inc": numbers[2] | numbers[3] << 64},
-        "has_uint32": numbers[4],
-        "uinteger": numbers[5],
-    }
 
 
 def as_agent(player: Any, name: str = "") -> Agent:

@@ -16,7 +16,6 @@ from hearts_agents.base import (
     Actions,
     Agent,
     Probs,
-    RandomState,
     WorldMargins,
     check_has_card,
     check_turn,
@@ -75,16 +74,6 @@ class Baseline(Agent):
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`, in place."""
         self.rng[0] = seed_number(seed)
-
-    def random_state(self) -> RandomState:
-        """Return the state of the random numbers, ``(1,) uint64``."""
-        return self.rng.copy()
-
-    def restore_random(self, state: RandomState) -> None:
-        """Restore the random numbers to a state from ``random_state``."""
-        if np.shape(state) != (1,):
-            raise HeartsError(f"{self.name}: found {np.size(state)} random numbers; give 1")
-        self.rng[:] = state
 
     def act(self, view: PlayerView) -> int:
         """Return the action that this player chooses in `view`."""

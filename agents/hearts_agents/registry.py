@@ -84,8 +84,7 @@ def agent_names() -> list[str]:
 
 def looks_like_path(name: str) -> bool:
     """Return whether `name` can only be a path."""
-    separators = {"/", os.sep, os.altsep} - {None}
-    return name.endswith(tuple(FILES)) or any(s in name for s in separators if s)
+    return name.endswith(tuple(FILES)) or "/" in name or os.sep in name
 
 
 def loaded_from(place: str) -> Factory:

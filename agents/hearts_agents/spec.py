@@ -48,7 +48,6 @@ from hearts_env.support.tensors import format_of
 _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """Code: a file or module, and the name in it. No module can be named ``exec``."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
-_MOST_COMMAND = 10_000
 
 
 class Kind(StrEnum):
@@ -378,11 +377,6 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
     """
     base, mark, rest = spec.partition("?")
     if spec.startswith(EXEC):
-        if len(spec) > _MOST_COMMAND:
-            raise HeartsError(
-                f"agent: a command of {len(spec):,} characters is too long; put it into a script, "
-                f"or use at most {_MOST_COMMAND:,}"
-            )
         match = _QUOTED_OR_NOT.match(spec)
         end = match.end() if match is not None else 0
         if spec[end : end + 1] != "?":  # to the end, or up to a quotation mark left open

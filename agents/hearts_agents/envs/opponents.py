@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Agent, RandomState, check_rules
+from hearts_agents.base import Agent, check_rules
 from hearts_agents.registry import model_factory
 from hearts_agents.spec import make_agent
 from hearts_agents.user_code import describe
 from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env.support.arguments import check_any_seed, check_number
+from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import quoted
 
@@ -43,19 +43,17 @@ class OpponentPool:
     their opponents.
     """
 
-    def __init__(self, opponents: Any = (), *, seed: int | None = None) -> None:
+    def __init__(self, opponents: Any = ()) -> None:
         """Make a pool.
 
         Args:
             opponents: a name, an agent, a list of them, or a mapping from names to weights.
-            seed: the seed for agents given by name. If None, the operating system seeds them.
 
         Raises:
             HeartsError: if an agent is unknown or a weight is invalid.
         """
         self.entries: list[Opponent] = []
         self.version = 0
-        self._seed = None if seed is None else check_any_seed(seed)
         if isinstance(opponents, Mapping):
             for name, weight in opponents.items():
                 self.add(name, weight=weight)
@@ -105,8 +103,7 @@ class OpponentPool:
         if name is None and isinstance(agent, str | os.PathLike):
             name = os.fspath(agent)
         weight = _check_weight(weight)
-        seed = None if self._seed is None else self._seed + len(self.entries)
-        opponent = make_agent(agent, seed if isinstance(agent, str | os.PathLike) else None)
+        opponent = make_agent(agent)
         name = name or opponent.name or type(opponent).__name__
         if name in self.names:
             number = 2
@@ -198,26 +195,6 @@ class OpponentPool:
         """Restart the random numbers of all agents. Their seeds are `seed` plus the place."""
         for place, entry in enumerate(self.entries):
             entry.agent.reseed(seed + place)
-
-    def state(self) -> dict[str, RandomState]:
-        """Return the state of each agent's random numbers, by entry name."""
-        return {entry.name: entry.agent.random_state() for entry in self.entries}
-
-    def restore(self, state: Mapping[str, RandomState]) -> None:
-        """Restore each agent's random numbers to a state from ``state``.
-
-        Raises:
-            HeartsError: if an agent is missing, or its state is from another kind of agent.
-        """
-        for entry in self.entries:
-            if entry.name not in state:
-                raise HeartsError(
-                    f"opponent {entry.name!r}: not in the state; give the whole state"
-                )
-            try:
-                entry.agent.restore_random(state[entry.name])
-            except HeartsError as error:
-                raise HeartsError(f"opponent {entry.name!r}: {error}") from None
 
     def __len__(self) -> int:
         return len(self.entries)

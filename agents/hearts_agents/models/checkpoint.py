@@ -294,29 +294,17 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
 def _check_network(
     where: str, stated: Mapping[str, Any]
 ) -> tuple[tuple[int, ...], str, str | None]:
-    names = ("kind", "layers", "activation", "module")
-    kind, layers, activation, module = (stated.get(name) for name in names)
-    if kind not in ("mlp", "module"):
-        raise CheckpointError(f"network.kind: {kind!r} in {where!r} is unknown; known: mlp, module")
-    if kind == "module" and not (isinstance(module, str) and is_code(module)):
-        raise CheckpointError(
-            f"network.module: {quoted(module)} in {where!r} is not FILE.py:NAME; write the file "
-            "again with save_checkpoint"
-        )
-    if kind == "mlp" and activation not in ACTIVATIONS:
-        raise CheckpointError(
-            f"network.activation: {activation!r} in {where!r}; "
-            f"{did_you_mean(str(activation), ACTIVATIONS)}",
-            value=activation,
-        )
-    sizes = layers if isinstance(layers, list) else []
-    if len(sizes) < 2 or not all(type(size) is int and size > 0 for size in sizes):
-        raise CheckpointError(
-            f"network.layers: {layers!r} in {where!r} is not a list of sizes; "
-            "give two or more above 0",
-            value=layers,
-        )
-    return (tuple(sizes), "", module) if kind == "module" else (tuple(sizes), str(activation), None)
+    kind, layers, activation, module = map(stated.get, ("kind", "layers", "activation", "module"))
+    are_sizes = isinstance(layers, list) and len(layers) >= 2
+    if are_sizes and all(type(size) is int and size > 0 for size in layers):
+        if kind == "mlp" and activation in ACTIVATIONS:
+            return tuple(layers), activation, None
+        if kind == "module" and isinstance(module, str) and is_code(module):
+            return tuple(layers), "", module
+    raise CheckpointError(
+        f"network: {quoted(stated)} in {where!r} is none that this version knows; install the "
+        "version that wrote it, or write it again with save_checkpoint"
+    )
 
 
 def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Checkpoint) -> None:
@@ -326,14 +314,9 @@ def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Chec
     for i, (inputs, outputs) in enumerate(zip(meta.layers[:-1], meta.layers[1:], strict=True)):
         expected[f"policy.{i}.weight"] = (outputs, inputs)
         expected[f"policy.{i}.bias"] = (outputs,)
-    for name, shape in expected.items():
-        if shapes.get(name) != shape:
+    for name in {**expected, **shapes}:
+        if shapes.get(name) != expected.get(name):
             raise CheckpointError(
                 f"{name}: has shape {shapes.get(name)} in {where!r}; its layers "
-                f"{list(meta.layers)} need {shape}"
-            )
-    for name in shapes:
-        if name not in expected:
-            raise CheckpointError(
-                f"{name}: no layer of {where!r} uses this tensor; write the file again"
+                f"{list(meta.layers)} need {expected.get(name)}"
             )

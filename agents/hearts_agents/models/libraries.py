@@ -75,7 +75,7 @@ class ModelAgent(EncoderAgent):
         """
         is_file = isinstance(source, str | Path)
         name = str(source) if is_file else type(source).__name__
-        self._data = _read(name) if is_file else b""
+        self._data = _read(name) if is_file else None
         encoder = encoder or self.default_encoder
         if encoder is None:
             fix = 'make_agent(model, encoder="flat")'
@@ -180,7 +180,7 @@ class ModelAgent(EncoderAgent):
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
         """Return the file, or the weights."""
-        if self._data:
+        if self._data is not None:
             yield self._data
             return
         for _, tensor in sorted(self._model.state_dict().items()):
@@ -192,12 +192,12 @@ class ModelAgent(EncoderAgent):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state, with the file instead of a model loaded from it."""
-        return vars(self) | ({"_model": None} if self._data else {})
+        return vars(self) | ({"_model": None} if self._data is not None else {})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state, and load the model again if it has a file."""
         vars(self).update(state)
-        if self._data:
+        if self._data is not None:
             self._load()
 
 
@@ -275,7 +275,7 @@ class ModuleAgent(ModelAgent):
             return copy.deepcopy(model).cpu().eval()
 
     def _load(self) -> None:
-        if not self._data:
+        if self._data is None:
             return
         torch = library("torch", f"agent: {quoted(self.name)}", "train")
         with (
@@ -319,7 +319,7 @@ class Sb3Agent(ModelAgent):
         return own
 
     def _load(self) -> None:
-        if self._data:
+        if self._data is not None:
             self._unpickle()
         policy, name, kind = self._model, self.name, type(self._model).__name__
         if hasattr(policy, "lstm_actor"):

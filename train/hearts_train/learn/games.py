@@ -8,13 +8,13 @@ The compiled loops over games and rows stand after `SelfPlayGames`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.envs.arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
 from hearts_agents.envs.opponents import OpponentPool, check_seat
 from hearts_env import kernel as k
@@ -22,7 +22,7 @@ from hearts_env.batch.batch import BatchGame
 from hearts_env.encoders import Encoder
 from hearts_env.envs.rewards import Rewarder, earned, is_due
 from hearts_env.rules.rules import Rules
-from hearts_env.seeds import secret_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arguments import check_array
 from hearts_env.support.arrays import Bytes, Floats, Floats32, Ints, Numbers
 from hearts_env.support.bits import lowest
@@ -163,6 +163,10 @@ class SelfPlayGames:
         self._advance(self._all)
 
     # -- playing ---------------------------------------------------------------------------------
+    def reseed_opponents(self, number: int) -> None:
+        """Seed the opponents for update `number`, so that a resumed run plays on identically."""
+        self.pool.reseed(secret_seed(derived_seed(self.seed, number), "opponents"))
+
     def look(self) -> slice:
         """Add a row per game, with the observation of the player to act. Return these rows."""
         own = slice(self.size, self.size + self.num_games)
@@ -236,8 +240,8 @@ class SelfPlayGames:
             f"rows/{name}": array[: self.size].copy() for name, array in self._saved().items()
         }
         state |= {name: array.copy() for name, array in self._arrays().items()}
-        state |= {f"opponents/{name}": array for name, array in self.pool.state().items()}
-        return state | {"seed": np.array(self.seed), "order": generator_state(self.order)}
+        order = json.dumps(self.order.bit_generator.state).encode()
+        return state | {"seed": np.array(self.seed), "order": np.frombuffer(order, np.uint8)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], _name: str) -> None:
         """Restore a state, in games made with the same arguments.
@@ -264,9 +268,11 @@ class SelfPlayGames:
             raise HeartsError(
                 "rows: not decisions that wait for their returns; take another checkpoint"
             )
-        restore_generator(self.order, state.get("order", np.zeros(0, np.uint64)))
+        try:
+            self.order.bit_generator.state = json.loads(state["order"].tobytes())
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            raise HeartsError("order: not the state of PCG64; take another checkpoint") from None
         self.batch.restore(part_of(state, "games/"))
-        self.pool.restore(part_of(state, "opponents/"))
         for name, array in own.items():
             array[...] = given[name]
         self.size = len(waiting)

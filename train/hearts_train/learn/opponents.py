@@ -13,7 +13,6 @@ from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.spec import make_agent
 from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
-from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import check_array
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.tensors import Tensors
@@ -31,7 +30,6 @@ class Opponents:
         self,
         opponents: Mapping[str, float],
         settings: SelfPlayConfig,
-        seed: int,
         make_player: Callable[[Tensors | None], NetworkAgent],
     ) -> None:
         """Make the pool. Until the first snapshot is taken, the snapshots have random weights.
@@ -39,15 +37,12 @@ class Opponents:
         Args:
             opponents: the weight of each opponent.
             settings: number and frequency of snapshots.
-            seed: seed of the run.
             make_player: returns a player with these weights. If None, with random weights.
         """
         self.weight_of_self = opponents.get(SELF, 0.0)
         self.settings, self._make_player = settings, make_player
         self.snapshots = [make_player(None).with_greedy(False) for _ in range(1 + settings.keep)]
-        # Opponents may be external code, so their seed must not reveal the deals' seeds. It affects
-        # no game, since all opponents are reseeded before the first deal.
-        self.pool = OpponentPool(seed=secret_seed(seed, "opponents"))
+        self.pool = OpponentPool()
         for name, weight in opponents.items():
             if name != SELF:
                 self.pool.add(name, weight=weight)

@@ -235,7 +235,7 @@ class Learner:
         self.device = find_device(config.device)
         is_own = config.network.module is not None
         self.precision = find_precision("float32" if is_own else config.precision, self.device)
-        self.opponents = Opponents(config.opponents, config.self_play, config.seed, self._player)
+        self.opponents = Opponents(config.opponents, config.self_play, self._player)
         self._set_rates()
         self.network = self._make_network().to(self.device)
         average = copy.deepcopy(self.network) if config.ema_decay else None
@@ -304,6 +304,7 @@ class Learner:
     def _learn(self) -> dict[str, Any]:
         """Play, estimate and learn. Return the figures to log."""
         ppo = self.config.ppo
+        self.games.reseed_opponents(self.counters.decisions)
         self._play(ppo.num_steps)
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
         decisions = self._decisions()
