@@ -258,9 +258,10 @@ class Asked(Agent):
         return make_agent("easy").action_probs(views)
 
 
-def test_mid_game_copy_and_single_view_agree():
+def test_mid_game_copy_and_single_view_agree(monkeypatch):
     """A copy has its own model."""
-    attacker = Attacker(Asked(), "lbr_endings", tricks=1, most_worlds=5)
+    monkeypatch.setattr("hearts_agents.attackers._MOST_WORLDS", 5)
+    attacker = Attacker(Asked(), "lbr_endings", tricks=1)
     batch = BatchGame("mini", 8, seed=3, autodeal=False)
     for _ in range(4):
         batch.play(attacker.act_batch(batch.views()))
@@ -301,7 +302,7 @@ def test_invalid_attack_is_refused():
     ]:
         with raises_hearts_error(HeartsError, *said.split()):
             Attack(agent, attackers=attackers, **options).run()
-    for name, value in (("method", "x"), ("tricks", -1), ("epsilon", 2), ("most_worlds", 0)):
+    for name, value in (("method", "x"), ("tricks", -1), ("epsilon", 2)):
         with raises_hearts_error(HeartsError, name):
             Attacker("pro", **{name: value})
 

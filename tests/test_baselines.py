@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
+from hearts_env import BatchGame, BatchView, Game, HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.rules.presets import GAMES
 from hearts_env.views.worlds import Worlds

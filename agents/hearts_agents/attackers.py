@@ -56,6 +56,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 TRICKS = 7
 """The default number of last tricks with an exact best response."""
+_MOST_WORLDS = 512
+"""The most worlds in playouts, where they branch if the model mixes. An even selection is kept."""
 
 
 class Attacker(CachingAgent):
@@ -70,7 +72,6 @@ class Attacker(CachingAgent):
         *,
         tricks: int = TRICKS,
         epsilon: float = 0.0,
-        most_worlds: int = 512,
         awake: Sequence[int] | None = None,
     ) -> None:
         """Make an attacker of `model`.
@@ -81,8 +82,6 @@ class Attacker(CachingAgent):
             tricks: the number of last tricks with an exact best response, if the method has any.
             epsilon: the assumed probability that the model plays at random, for agents that do not
                 always follow their ``action_probs``.
-            most_worlds: worlds branch in playouts where the model mixes. Beyond this number, an
-                even selection of them is used.
             awake: the tricks, from 1, in which it attacks, like ``range(7, 14)``. In all others it
                 plays like the model. If None, all.
 
@@ -98,7 +97,6 @@ class Attacker(CachingAgent):
         self.model = make_agent(model, seed=0) if isinstance(model, str) else model
         self.tricks = check_number("tricks", tricks, 0, k.MAX_CARDS)
         self.epsilon = check_chance("epsilon", epsilon)
-        self.most_worlds = check_number("most_worlds", most_worlds, 1, 1_000_000)
         self.awake = check_awake(awake)
         self.name = method
         self._forget()
@@ -160,10 +158,7 @@ class Attacker(CachingAgent):
     def _of(self, rules: Rules) -> Responses:
         if self._responses is None or self._responses.rules != rules:
             self._responses = Responses(
-                rules,
-                self._policy,
-                most_worlds=self.most_worlds,
-                awake=self.awake,
+                rules, self._policy, most_worlds=_MOST_WORLDS, awake=self.awake
             )
         return self._responses
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from hearts_agents.isolation import Isolated
 from hearts_agents.models.network import NetworkAgent
 from hearts_agents.models.solved import SolvedAgent
 from hearts_agents.programs.program_agent import ExternalAgent
-from hearts_agents.registry import OWN, loaded_from
+from hearts_agents.registry import OWN
 from hearts_agents.user_code import ILLEGAL, RAISED, Fault, describe
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch.views import BatchView
@@ -28,7 +29,7 @@ from hearts_env.support.interrupts import signals_apart
 
 NO_ACTION = -1
 _MOST_TEXT = 500
-_OURS = frozenset([*map(loaded_from, OWN.values()), NetworkAgent, SolvedAgent])
+_OURS = frozenset([*map(resolve_name, OWN.values()), NetworkAgent, SolvedAgent])
 
 Answer = tuple[NDArray[np.int64], list[Fault]]
 """The action of each row, `NO_ACTION` at a fault, and the faults, at most one per row."""

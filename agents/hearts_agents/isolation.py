@@ -218,16 +218,12 @@ class Isolated(Agent):
         try:
             reply = self._reply_about(views, "policy", "policy", 11 * shape[0] * shape[1])
             return _numbers(reply["policy"], "<f8").reshape(shape)
-        except ProgramError as error:
-            self.close()
-            text = f"agent: the process of {self.name!r} gave no policy ({error}); omit isolate"
-            raise HeartsError(text) from None
-        except HeartsError:  # also a ValueError, with the agent's message
-            raise
-        except (KeyError, TypeError, ValueError):
+        except (HeartsError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, HeartsError) and not isinstance(error, ProgramError):
+                raise  # with the agent's message
             self.close()
             raise HeartsError(
-                f"agent: the process of {self.name!r} gave no policy; omit isolate"
+                f"agent: the process of {self.name!r} gave no policy ({error}); omit isolate"
             ) from None
 
     def close(self) -> None:

@@ -87,12 +87,6 @@ def looks_like_path(name: str) -> bool:
     return name.endswith(tuple(FILES)) or "/" in name or os.sep in name
 
 
-def loaded_from(place: str) -> Factory:
-    """Import and return the factory at ``module:name`` of this package."""
-    factory: Factory = resolve_name(place)
-    return factory
-
-
 def model_factory(value: object) -> str:
     """Return the place of the factory of a model of stable-baselines3 or torch, else "".
 
@@ -109,7 +103,7 @@ def model_factory(value: object) -> str:
 
 def describe_agent(name: str) -> dict[str, Any]:
     """Return a player's ``about`` text, the rules it ``plays`` and its ``options``."""
-    factory = loaded_from(OWN[name])
+    factory = resolve_name(OWN[name])
     document = (factory.__doc__ or "").strip()
     about = " ".join(document.partition("\n\n")[0].split()).replace("``", "")
     if name == "random":

@@ -19,7 +19,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import InfoSets, Tracker, check_two_players
 from hearts_env.solve.response import Responses
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_chance, check_positive
 from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import quoted
 
@@ -59,54 +58,36 @@ class Budget:
         """
         self.text = str(text)
         self.seconds, self.worlds = np.inf, k.MAX_CARDS**4
+        if self.text == "all":
+            return
         found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|)", self.text)
-        if found is None and self.text != "all":
-            raise self._refuse(text)
-        if found is not None:
-            number, unit = float(found[1]), found[2]
-            if not number or (not unit and number != int(number)):
-                raise self._refuse(text)
-            if unit:
-                self.seconds = number / (1000 if unit == "ms" else 1)
-            else:
-                self.worlds = int(number)
+        number, unit = (float(found[1]), found[2]) if found else (0.0, "")
+        if not number or (not unit and number != int(number)):
+            raise HeartsError(
+                f"search: {quoted(self.text)} is not a budget; give a time per card like 50ms, a "
+                "number of worlds like 32, or all",
+                value=text,
+            )
+        if unit:
+            self.seconds = number / (1000 if unit == "ms" else 1)
+        else:
+            self.worlds = int(number)
 
     @property
     def is_timed(self) -> bool:
         """Return whether it is a time."""
         return self.seconds < np.inf
 
-    @staticmethod
-    def _refuse(text: str | int) -> HeartsError:
-        return HeartsError(
-            f"search: {quoted(str(text))} is not a budget; give a time per card like 50ms, a "
-            "number of worlds like 32, or all",
-            value=text,
-        )
-
-
-class Weighed(NamedTuple):
-    """The values by which a search chooses, for some views."""
-
-    values: Floats
-    """Q, ``(views, num_actions)``: each action's mean margin over the examined worlds in points,
-    -inf for illegal actions."""
-    logs: Floats
-    """log p, ``(views, num_actions)``."""
-    batches: list[InfoSets]
-    """All worlds of each view, one batch per opponent model. A weight is the probability of world
-    and model. The weights of a view sum to 1 over all models."""
-
 
 class OpponentModel:
     """A policy that the opponent may have: the likelihood of worlds, and its cards."""
 
-    def __init__(self, agent: Agent, epsilon: float) -> None:
+    def __init__(self, agent: Agent) -> None:
         preferred, drawn = agent, agent
         if isinstance(agent, EncoderAgent):
             preferred, drawn = agent.with_greedy(True), agent.with_greedy(False)
         self.preferred, self.chances = preferred, as_policy(drawn)
-        self.tracker = Tracker(self.chances, epsilon)
+        self.tracker = Tracker(self.chances, EPSILON)
 
     def responses(self, own: Agent, rules: Rules) -> Responses:
         """Return the values of cards against it, for a player who continues as `own`."""
@@ -127,8 +108,6 @@ class SearchAgent(CachingAgent):
         search: str | int = "all",
         *,
         models: Sequence[Agent] = (),
-        tau: float = TAU,
-        epsilon: float = EPSILON,
     ) -> None:
         """Make a player that improves `policy`.
 
@@ -139,8 +118,6 @@ class SearchAgent(CachingAgent):
                 counts once per opponent model.
             models: further opponent models: agents with ``action_probs``. Before the first card,
                 all models are equally likely.
-            tau: in points. The smaller, the more a card's value counts against the policy.
-            epsilon: the assumed probability, in [0, 1], that the opponent played at random.
 
         Raises:
             HeartsError: if an option has an unusable value. The message names it.
@@ -154,16 +131,12 @@ class SearchAgent(CachingAgent):
         self.policy = policy.with_greedy(True)
         self.models = _checked(models)
         self.budget = Budget(search)
-        self.tau = check_positive("tau", tau)
-        self.epsilon = check_chance("epsilon", epsilon)
         others = "".join(f", or {model.name} opposite" for model in self.models)
         self.name = f"{policy.name} with search={self.budget.text}{others}"
         self._forget()
 
     def _forget(self) -> None:
-        self._opponents = [
-            OpponentModel(agent, self.epsilon) for agent in (self.policy, *self.models)
-        ]
+        self._opponents = [OpponentModel(agent) for agent in (self.policy, *self.models)]
         self._responses: list[Responses] = []
 
     def check_rules(self, rules: Rules) -> None:
@@ -188,12 +161,15 @@ class SearchAgent(CachingAgent):
         has_choice = (legal & (legal - 1) != 0) & (views.vectors[:, k.PHASE] == k.PLAY)
         rows = np.flatnonzero(has_choice)
         if len(rows):
-            found = self.weighed(views.subset(rows))
-            actions[rows] = (found.values / self.tau + found.logs).argmax(1)
+            actions[rows] = self.scores(views.subset(rows)).argmax(1)
         return actions
 
-    def weighed(self, views: BatchView) -> Weighed:
-        """Return the values by which it chooses. Each view's player must have a card to play."""
+    def scores(self, views: BatchView) -> Floats:
+        """Return Q / tau + log p, ``(views, num_actions)``, -inf for illegal actions.
+
+        Q is an action's mean margin over the examined worlds and models, in points. Each view's
+        player must have a card to play.
+        """
         begin = clock.now()
         logs = np.log(np.maximum(self._opponents[0].chances(views), 1e-9))
         batches = _shared([model.tracker.with_likelihoods(views) for model in self._opponents])
@@ -215,7 +191,7 @@ class SearchAgent(CachingAgent):
             first, some = last, min(2 * some, _AT_ONCE)
             if spent * (first + some) / first > allowed:
                 break
-        return Weighed(_means(batches, sums, weights), logs, batches)
+        return _means(batches, sums, weights) / TAU + logs
 
     def _of(self, rules: Rules) -> list[Responses]:
         """Return the values of cards against each opponent model."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Self
 
 from hearts_agents.base import Agent, as_agent, unadapted
@@ -32,7 +33,6 @@ from hearts_agents.registry import (
     Factory,
     agent_names,
     check_options,
-    loaded_from,
     looks_like_path,
     model_factory,
     parse_options,
@@ -210,20 +210,21 @@ class AgentSpec:
     def factory(self) -> Factory:
         """The function or class that makes the agent. Reading it imports code."""
         if self.kind is Kind.OWN:
-            return loaded_from(OWN[self.name])
+            factory: Factory = resolve_name(OWN[self.name])
+            return factory
         if self.kind is Kind.FILE:
             refuse_weights(self.name)
             suffix = next((one for one in FILES if self.name.endswith(one)), CHECKPOINT_SUFFIX)
             place = FILES[suffix]
             if suffix == CHECKPOINT_SUFFIX:
                 place = FORMATS.get(format_of(self.name) or "", place)
-            return functools.partial(loaded_from(place), self.name)
+            return functools.partial(resolve_name(place), self.name)
         if self.kind is Kind.CODE:
             return find_code(self.name)
         if self.kind is Kind.PROGRAM:
             return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
         if place := model_factory(self.agent):
-            return functools.partial(loaded_from(place), self.agent)
+            return functools.partial(resolve_name(place), self.agent)
         return self._refuse()
 
     def values(self) -> dict[str, Any]:
@@ -308,10 +309,9 @@ class AgentSpec:
         for part in self.parts(agent, rules):
             digest.update(part)
         for path in files:
-            digest.update(path.stat().st_size.to_bytes(8, "big"))  # separates the files
-            with path.open("rb") as file:
-                while part := file.read(2**20):
-                    digest.update(part)
+            content = path.read_bytes()
+            digest.update(len(content).to_bytes(8, "big"))  # separates the files
+            digest.update(content)
         return digest.hexdigest() if digest.digest() != empty else None
 
     def parts(self, agent: Agent | None, rules: Rules | None) -> Iterator[bytes]:

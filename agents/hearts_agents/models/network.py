@@ -115,15 +115,9 @@ class EncoderAgent(StochasticAgent):
 
 def trained_for_others(mine: Rules, theirs: Rules) -> str:
     """Return the error message of a player for rules `mine` that refuses rules `theirs`."""
-    own, others = mine.to_dict(), theirs.to_dict()
-    differing = ", ".join(
-        f"{name} {others[name]!r} instead of {own[name]!r}"
-        for name in own
-        if own[name] != others[name] and name not in ("removed", "card_points")
-    )
     return (
-        f"rules: this player was trained for {mine.name!r} and cannot play {theirs.name!r}"
-        f"{f' ({differing})' if differing else ''}; play its rules, or train a player for yours"
+        f"rules: this player was trained for {mine.name!r} and cannot play {theirs.name!r}; "
+        "play its rules, or train a player for yours"
     )
 
 
