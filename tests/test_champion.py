@@ -118,7 +118,7 @@ def test_search_plays_as_a_plain_count(models):
     others = [network_player(seed=3 + i) for i in range(models)]
     searching = SearchAgent(agent, models=others)
     plain = SearchAgent(agent) if models else agent
-    for seed in range(12):
+    for seed in range(12, 24):
         game = Game.deal("mini", seed)
         for _ in range(seed % 4):
             game.play(game.legal_actions()[-1])

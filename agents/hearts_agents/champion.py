@@ -6,7 +6,6 @@ training and its strength.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,8 +125,3 @@ def weights_of(game: str, kind: str = "") -> Path:
     """
     suffix = f"_{kind}" if kind and game in OTHERS[kind] else ""
     return _FOLDER / f"champion_{game}{suffix}.safetensors"
-
-
-def digest_of(game: str) -> str:
-    """Return the SHA-256 of the champion's weights, by which results name the measured network."""
-    return hashlib.sha256(weights_of(game).read_bytes()).hexdigest()
