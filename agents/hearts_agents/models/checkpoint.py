@@ -294,13 +294,14 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
 def _check_network(
     where: str, stated: Mapping[str, Any]
 ) -> tuple[tuple[int, ...], str, str | None]:
-    kind, layers, activation, module = map(stated.get, ("kind", "layers", "activation", "module"))
-    are_sizes = isinstance(layers, list) and len(layers) >= 2
-    if are_sizes and all(type(size) is int and size > 0 for size in layers):
+    names = ("kind", "layers", "activation", "module")
+    kind, layers, activation, module = (stated.get(name) for name in names)
+    sizes = tuple(layers) if isinstance(layers, list) else ()
+    if len(sizes) >= 2 and all(type(size) is int and size > 0 for size in sizes):
         if kind == "mlp" and activation in ACTIVATIONS:
-            return tuple(layers), activation, None
+            return sizes, str(activation), None
         if kind == "module" and isinstance(module, str) and is_code(module):
-            return tuple(layers), "", module
+            return sizes, "", module
     raise CheckpointError(
         f"network: {quoted(stated)} in {where!r} is none that this version knows; install the "
         "version that wrote it, or write it again with save_checkpoint"

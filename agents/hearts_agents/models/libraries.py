@@ -320,7 +320,7 @@ class Sb3Agent(ModelAgent):
 
     def _load(self) -> None:
         if self._data is not None:
-            self._unpickle()
+            self._unpickle(self._data)
         policy, name, kind = self._model, self.name, type(self._model).__name__
         if hasattr(policy, "lstm_actor"):
             raise HeartsError(
@@ -354,7 +354,7 @@ class Sb3Agent(ModelAgent):
             )
         self.dtype = np.dtype(box.dtype)
 
-    def _unpickle(self) -> None:
+    def _unpickle(self, data: bytes) -> None:
         name = f"agent: {quoted(self.name)}"
         save_util = library("stable_baselines3.common.save_util", name, "train")
         with (
@@ -365,11 +365,11 @@ class Sb3Agent(ModelAgent):
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # it warns about missing parts that are not needed
-            with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 stored = json.loads(archive.read("data"))
             ignored = {key: None for key in stored if key not in _NEEDED}
             fields, parameters, _ = save_util.load_from_zip_file(
-                io.BytesIO(self._data), custom_objects=ignored, device="cpu"
+                io.BytesIO(data), custom_objects=ignored, device="cpu"
             )
             self._model = fields["policy_class"](
                 fields["observation_space"],
