@@ -352,7 +352,7 @@ def solved_samples() -> list[Data]:
 def read_solved(data: Data, folder: Path) -> None:
     path = write(data, folder / "solved.safetensors")
     original = solved_files.Tree
-    solved_files.Tree = lambda rules, max_memory, **_: small_tree(rules)  # type: ignore[assignment,misc,return-value]
+    solved_files.Tree = lambda rules, max_memory, **_: small_tree(rules)
     try:
         found = equilibrium.load(path, 0.01)
         assert -100 < found.value < 100
@@ -362,7 +362,7 @@ def read_solved(data: Data, folder: Path) -> None:
         except HeartsError:
             return
     finally:
-        solved_files.Tree = original  # type: ignore[misc]
+        solved_files.Tree = original
     solver.step()
 
 

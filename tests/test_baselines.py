@@ -140,11 +140,9 @@ def test_standard_equals_second_implementation(preset, players):
     "fields",
     [
         {"queen_any_time": True},
-        {"trump": "S"},
         {"trump": "C", "queen_any_time": True},
         {"card_points": {"QS": 13, "JD": -10, "AH": 2}},
         {"first_lead": "any_club", "break_on": "void"},
-        {"moon": "choose", "no_trick_points": -5},
     ],
 )
 @pytest.mark.parametrize("players", [2, 3, 5])

@@ -91,7 +91,7 @@ def test_views_are_of_one_rule_set() -> None:
 class Plain:
     """An encoder with nothing but the two methods of the protocol, which cannot be hashed."""
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def space(self, rules: Rules) -> spaces.Box:
         return spaces.Box(0, 99, (2, 2), np.float32)
@@ -215,7 +215,7 @@ def test_batch_refuses_invalid_state() -> None:
         ("random", None),
     ):
         with pytest.raises(HeartsError) as caught:
-            batch.restore(state | {field: value})  # type: ignore[dict-item]
+            batch.restore(state | {field: value})
         assert caught.value.argument in ("state", f"state.{field}")
     with raises_hearts_error(HeartsError, "state.states"):
         batch.restore({})
@@ -297,7 +297,7 @@ def test_invalid_state_vector_is_refused() -> None:
     hidden = game.view(0).vector
     for wrong in (hidden, game.vector[:-1], np.zeros_like(game.vector)):
         with raises_hearts_error(DealError, "vector"):
-            Game.from_state("classic", wrong)  # type: ignore[arg-type]
+            Game.from_state("classic", wrong)
     with raises_hearts_error(DealError, "vector"):
         Game.from_state("two_player", game.vector)
     for field in range(game.rules.state_size):  # any one number changed to any other

@@ -36,7 +36,6 @@ from hearts_train.measure.participants import Participant
 from hearts_train.screen import progress
 from tests.refusals import mistake
 from tests.slow import quick_cases
-from tests.strategies import played_on
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS_OF_EVALUATE = {"agent", "opponent", "rules", "deals", "margin", "ci95", "won", "moons"}
@@ -212,13 +211,11 @@ def test_progress_without_terminal_is_printed_every_ten_seconds(clock, monkeypat
     [
         (["solve", "micro", "--iterations", 5], None),
         (["exploit", "easy", "--rules", "micro", "--seed", 3], 3),
-        (["analyse", "deal.txt"], None),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_json_records_name_command_version_and_seed(words, seed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("deal.txt").write_text(played_on("micro", 1, 6).to_text(), encoding="utf-8")
     words = [*map(str, words), "--json"]
     monkeypatch.setattr(sys, "argv", ["hearts", *words])
     result = run(*words)

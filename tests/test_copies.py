@@ -24,14 +24,14 @@ def sb3(*args: Any, **options: Any) -> Any:
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "raw_env": lambda: hearts_v0.raw_env("classic", reward="trick"),
-    "raw_env match": lambda: hearts_v0.raw_env(**MATCH, reward="win"),  # type: ignore[arg-type]
+    "raw_env match": lambda: hearts_v0.raw_env(**MATCH, reward="win"),
     "env": lambda: hearts_v0.env("hoyle", 3, reward="chips", action_mask="info"),
-    "env match": lambda: hearts_v0.env(**MATCH, reward="trick"),  # type: ignore[arg-type]
+    "env match": lambda: hearts_v0.env(**MATCH, reward="trick"),
     "parallel_env": lambda: hearts_v0.parallel_env(render_mode="ansi", noop=True, max_deals=None),
     "HeartsEnv": lambda: HeartsEnv("classic", opponent="easy", reward="trick"),
     "HeartsEnv match": lambda: HeartsEnv("micro", opponent=["easy", "pro"], episode="match"),
     "HeartsVectorEnv": lambda: HeartsVectorEnv(6, opponent=["easy", "pimc?worlds=2"]),
-    "HeartsVectorEnv match": lambda: HeartsVectorEnv(2, **MATCH, reward="trick"),  # type: ignore[arg-type]
+    "HeartsVectorEnv match": lambda: HeartsVectorEnv(2, **MATCH, reward="trick"),
     "HeartsSB3VecEnv": lambda: sb3(4, opponent="easy", reward="trick"),
     "BatchGame": lambda: BatchGame("classic", 8, seed=1, num_threads=2),
 }

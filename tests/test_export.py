@@ -82,7 +82,7 @@ def test_unsupported_model_is_refused_with_a_reason(tmp_path: Path) -> None:
         ({"observation": "observation"}, "observation"),
     ]:
         with raises_hearts_error(HeartsError, words):
-            export_policy(good, tmp_path / "player", "micro", **options)  # type: ignore[arg-type]
+            export_policy(good, tmp_path / "player", "micro", **options)
     assert not list(tmp_path.iterdir())
 
 

@@ -478,10 +478,10 @@ def test_own_players_refuse_invalid_views(name):
     agent, game = make_agent(name), Game.deal("two_player", seed=1)
     for wrong in (game, None, game.view(1 - game.current_player)):
         with raises_hearts_error(HeartsError, "view"):
-            agent.act(wrong)  # type: ignore[arg-type]
+            agent.act(wrong)
     batch = BatchGame("two_player", 3, seed=1, autodeal=False)
     for wrong in (batch, [game.view(0)]):
         for method in (agent.act_batch, agent.action_probs):
             with raises_hearts_error(HeartsError, "views", "BatchView"):
-                method(wrong)  # type: ignore[operator]
+                method(wrong)
     assert agent.act_batch(batch.views(games=np.empty(0, np.int64))).shape == (0,)

@@ -217,7 +217,7 @@ def test_the_cards_depend_on_the_seed_alone() -> None:
             assert [other.hand(p) for p in range(4)] == [game.hand(p) for p in range(4)]
             assert (other.deal_number, other.dealer) == (deal_number, dealer)
     assert Game.deal("classic", seed=6).hand(0) != game.hand(0)
-    assert Game.deal("classic", seed=np.int64(5)) == game  # type: ignore[arg-type]
+    assert Game.deal("classic", seed=np.int64(5)) == game
 
 
 def test_deals_are_evenly_spread() -> None:
