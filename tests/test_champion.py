@@ -16,7 +16,6 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.response import Responses
-from hearts_train.learn.report import format_card
 from hearts_train.measure.evaluation import evaluate
 from tests.players import network_player
 from tests.refusals import raises_hearts_error
@@ -31,15 +30,10 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
     assert path.stat().st_size < (200_000 if kind == "small" else 2_000_000)
     _, meta = read_checkpoint(path)
     assert meta.rules.is_same_deal(Rules.preset(game))
-    card, made = path.with_suffix(".md").read_text(encoding="utf-8"), format_card(meta, [])
-    assert card.startswith(made[: made.index("## Evaluation")])
-    assert str(meta.training["seed"]) in card
-    assert "hearts train" in card
-    row = {"margin": 1.0, "ci95": (0.5, 1.5), "deals": 100, "seed": 1}
-    table = format_card(meta, [row | {"opponent": name} for name in ("pimc", "pro")])
-    is_pretrained = game == "two_player" and kind != "small"
-    assert ("| no, but pretrained on its play |" in table) == is_pretrained
-    assert table.count("| no |") == 2 - is_pretrained
+    card = path.with_suffix(".md").read_text(encoding="utf-8")
+    training = meta.training
+    for fact in (f"{training['decisions']:,} decisions", str(training["seed"]), "hearts train"):
+        assert fact in card
     for text in (path.read_bytes()[:20_000], card.encode()):
         assert not re.search(rb"/(work|home|tmp|root|Users)/", text)
     if kind == "taught":

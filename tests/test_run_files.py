@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hearts_env.support.tensors import read_tensors, write_tensors
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
+from hearts_train.learn.report import format_card
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.test_cli import run
@@ -111,6 +113,22 @@ def test_trusted_folders_and_own_configs_may_name_code(sent, quick, monkeypatch)
     changed = runs.resumed_config(sent, ["evaluation.opponents=[standard]"])
     assert "evil.py:Evil" not in changed.agents
     assert not Path("imported").exists()
+
+
+def test_model_card_names_training_and_margins(whole):
+    _, meta = read_checkpoint(whole)
+    config = meta.training["config"] | {
+        "opponents": {"self": 1.0, "easy": 0.5},
+        "pretraining": {"positions": 5000, "target": "action"},
+        "ppo": {"magnet_coef": 0.5, "magnet": "champion"},
+    }
+    training = meta.training | {"config": config, "exploitability": {}}
+    row = {"opponent": "pro", "margin": 1.0, "ci95": (0.5, 1.5), "deals": 100, "seed": 1}
+    card = format_card(replace(meta, training=training), [row])
+    for text in ("720 decisions", "5,000 positions", "`champion`", "- easy (weight 0.5)", "`self`"):
+        assert text in card
+    assert "| pro | +1.00 | +0.50 to +1.50 | 100 | 1 |" in card
+    assert "- easy (weight 1)" in (whole / runs.CARD_NAME).read_text()
 
 
 # ---- disks that fail -----------------------------------------------------------------------------

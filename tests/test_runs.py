@@ -106,16 +106,13 @@ def test_runs_command_prints_table_and_json(four):
     assert reported[0]["settings"]["ppo"]["ent_coef"] == 0.1
 
 
-def test_exploitability_older_than_the_margins_is_hidden(tmp_path):
+def test_runs_command_has_the_last_exploitability(tmp_path):
     exact = {"kind": "exploitability", "drawn": 4.33, "preferred": 4.33}
     exact |= {"seconds": 1.0, "updates": 0, "round": 0}
-    rows = (evaluation(0, -4.0), exact | {"decisions": 0}, evaluation(10**6, 1.0))
-    broken_off = make(tmp_path / "killed", *rows)
-    whole = make(tmp_path / "whole", *rows, exact | {"decisions": 10**6, "drawn": 1.5})
-    reported = [json.loads(run("runs", one, "--json").stdout)[0] for one in (broken_off, whole)]
-    assert reported[0]["exploitability"] == []
-    assert reported[1]["exploitability"][0]["drawn"] == 1.5
-    assert "4.330" not in run("runs", tmp_path).output
+    rows = exact | {"decisions": 0}, exact | {"decisions": 10**6, "drawn": 1.5}
+    result = run("runs", make(tmp_path / "exact", *rows), "--json")
+    assert json.loads(result.stdout)[0]["exploitability"][0]["drawn"] == 1.5
+    assert "1.500" in result.stderr
 
 
 def test_find_runs_reports_unreadable_runs(four, capsys):

@@ -173,10 +173,6 @@ class PretrainingConfig(_Section):
     """``values``: the values of all cards. ``action``: the card that the teacher prefers."""
     inverse_temperature: Positive = 1.0
     """Logits per point of value. Not used with ``target: action``."""
-    temperature: Positive = 0.5
-    """Temperature, in points, of the softmax by which the teacher plays."""
-    random: Share = 0.05
-    """Share of the teacher's cards that are played at random."""
 
 
 class ExactConfig(_Section):

@@ -72,9 +72,8 @@ class History:
 
     @property
     def latest_exploitability(self) -> dict[str, Any] | None:
-        """The last exploitability, or None if the last evaluation was interrupted before it."""
-        evaluated = max((row["decisions"] for row in self.latest.values()), default=0)
-        rows = [row for row in self.of_kind("exploitability") if row["decisions"] >= evaluated]
+        """The last exploitability, or None without one."""
+        rows = self.of_kind("exploitability")
         return rows[-1] if rows else None
 
 

@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import math
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +26,7 @@ from hearts_train.learn.config import ConfigError, Name, TrainConfig
 from hearts_train.learn.log import Metrics
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, write_card
-from hearts_train.measure.evaluation import Evaluation, evaluate
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.screen import note, progress
 
 
@@ -221,11 +221,12 @@ class Trainer:
                 "seed": result.seed,
             }
             metrics.write("evaluation", counters.decisions, row | when)
-            display.evaluated(name, result)
+            display.evaluated(name, result.margin, result.ci95)
         if config.exploitability:
             found = exploitabilities(self.learner, self.learner.tree)
             metrics.write("exploitability", counters.decisions, when | found)
-            display.exploited(found)
+            texts = [f"{found[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
+            display.found(f"exploitability {', '.join(texts)}")
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
         counters.evaluated_seconds = counters.seconds - counters.pretraining_seconds
@@ -250,7 +251,7 @@ class Trainer:
     def checkpoint(self, run_dir: Path, metrics: Metrics) -> Checkpoint:
         """Return the metadata of the player's file."""
         config, counters = self.config, self.counters
-        exploited = metrics.of_kind("exploitability")[-1:]
+        exploited = metrics.latest_exploitability or {}
         training = {
             "name": config.name,
             "algorithm": self.learner.algorithm,
@@ -259,11 +260,8 @@ class Trainer:
             "decisions": counters.decisions,
             "updates": counters.updates,
             "minutes": counters.seconds / 60,
-            "opponents": config.opponents,
             "evaluations": list(metrics.latest.values()),
-            "exploitability": {
-                name: row[name] for row in exploited for name in EXPLOITED if name in row
-            },
+            "exploitability": {name: exploited[name] for name in EXPLOITED if exploited},
             "config": config.model_dump(mode="json"),
             "versions": {name: version(name) for name in self.learner.packages},
         }
@@ -372,24 +370,14 @@ class Display:
             self._speed = f"{millions:.2f} M, {row['decisions_per_second'] / 1e3:.0f} k/s"
         self._show()
 
-    def _show(self) -> None:
-        margins = [f"{margin} {name}" for name, margin in self._margins.items()]
-        message = " · ".join(filter(None, [self._speed, *margins]))
-        self.progress(self.learner.config.name, self.learner.progress, message)
-
-    def evaluated(self, opponent: str, result: Evaluation) -> None:
+    def evaluated(self, opponent: str, margin: float, ci95: Sequence[float]) -> None:
         """Show the result of an evaluation."""
-        self._margins[opponent] = f"{result.margin:+.1f}"
+        self._margins[opponent] = f"{margin:+.1f}"
         self._show()
-        low, high = result.ci95
-        self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
+        self.found(f"{margin:+6.2f} ({ci95[0]:+.2f} to {ci95[1]:+.2f}) over {opponent}")
 
-    def exploited(self, row: Mapping[str, Any]) -> None:
-        """Show the learner's exploitability, logged as `row`."""
-        found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
-        self._found(f"exploitability {', '.join(found)}")
-
-    def _found(self, text: str) -> None:
+    def found(self, text: str) -> None:
+        """Show a line with the time and the decisions learnt from."""
         counters = self.learner.counters
         when = f"{counters.seconds / 60:5.2f} min, {counters.decisions / 1e6:5.2f} M decisions"
         if not counters.decisions:
@@ -397,3 +385,8 @@ class Display:
             first = f"network of {start}" if start else "untrained network"
             when += f" ({'pretrained network' if counters.pretraining_steps else first})"
         self.say(f"{when}: {text}")
+
+    def _show(self) -> None:
+        margins = [f"{margin} {name}" for name, margin in self._margins.items()]
+        message = " · ".join(filter(None, [self._speed, *margins]))
+        self.progress(self.learner.config.name, self.learner.progress, message)

@@ -30,6 +30,10 @@ from hearts_train.learn.config import PretrainingConfig, between
 
 _AT_ONCE = 64
 """Minibatches per update."""
+_TEMPERATURE = 0.5
+"""Temperature, in points, of the softmax by which the teacher plays."""
+_RANDOM = 0.05
+"""Share of the teacher's cards that are drawn uniformly."""
 
 
 class Column(NamedTuple):
@@ -86,16 +90,12 @@ class Teacher:
         rules: Rules of two players, without an exchange.
         encoder: The encoder of the learner's observations.
         seed: Seed of deals and draws.
-        temperature: Temperature of the softmax over values, in points.
-        random: Share of cards drawn uniformly.
         deals: Deals per block.
     """
 
     rules: Rules
     encoder: Encoder
     seed: int = 0
-    temperature: float = 0.5
-    random: float = 0.05
     deals: int = 256
 
     def __post_init__(self) -> None:
@@ -135,8 +135,8 @@ class Teacher:
 
     def _drawn(self, values: Floats, rng: np.random.Generator) -> Array:
         """Draw an action per row: by a softmax of the values, or any legal one."""
-        is_random = rng.random(len(values)) < self.random
-        scores = np.where(is_random[:, None], 0.0, values / self.temperature)
+        is_random = rng.random(len(values)) < _RANDOM
+        scores = np.where(is_random[:, None], 0.0, values / _TEMPERATURE)
         scores[np.isnan(values)] = -np.inf
         drawn: Array = (scores + rng.gumbel(size=scores.shape)).argmax(1)
         return drawn
@@ -158,13 +158,7 @@ class Pretraining:
         self._pass, self._order = -1, np.empty(0, np.int64)
         self._positions: Positions | None = None
         if self.size:
-            self._teacher = Teacher(
-                rules,
-                encoder,
-                derived_seed(seed, 21),
-                self.config.temperature,
-                self.config.random,
-            )
+            self._teacher = Teacher(rules, encoder, derived_seed(seed, 21))
 
     def gather(self, workers: int = 1) -> Generator[float]:
         """Gather all positions, yielding the share done. The number of workers changes nothing.

@@ -242,97 +242,62 @@ def write_card(
     """
     if meta is None:
         _, meta = read_checkpoint(run_dir)
-    text = format_card(meta, list(evaluations) or meta.training.get("evaluations", []))
+    text = format_card(meta, evaluations or meta.training["evaluations"])
     write_whole(run_dir / CARD_NAME, text.encode())
 
 
-def _teachers(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return facts about a player's teachers, from its complete config."""
-    found = {}
-    pretraining = _pretraining(config)
-    if number := pretraining.get("positions"):
-        is_imitation = pretraining.get("target") == "action" or pretraining.get("imitate")
-        what = "card that it plays" if is_imitation else "mean double-dummy value of every card"
-        found["Pretraining"] = f"{number:,} positions of `pimc`, with the {what}"
-    ppo = config.get("ppo", {})
-    if ppo.get("magnet_coef") and ppo["magnet"] != AVERAGE:
-        found["Teacher"] = f"`{ppo['magnet']}`, as the magnet of its policy"
-    return found
-
-
-def _pretraining(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of the pretraining, called `lessons` in the shipped champions' headers.
-
-    Headers are part of a player's digest, which published results state, so they cannot change.
-    """
-    found: Mapping[str, Any] = config.get("pretraining") or config.get("lessons", {})
-    return found
-
-
-def _opponents(training: Mapping[str, Any]) -> Mapping[str, float]:
-    """Return the opponents and their weights, which the shipped champions call `schedule`."""
-    found: Mapping[str, float] = training.get("opponents", {})
-    for phase in training.get("schedule", []):
-        found = phase["opponents"]
-    return found
-
-
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
-    """Return the model card of a player as Markdown."""
-    training, layers = meta.training, meta.layers
-    config = training.get("config", {})
-    lines = [f"# {training.get('name', 'player')}: a player of {meta.rules.name}", ""]
-    sizes = " - ".join(str(size) for size in layers)
+    """Return the model card of a run's player as Markdown."""
+    training, config, layers = meta.training, meta.training["config"], meta.layers
+    pretraining, ppo, opponents = config["pretraining"], config["ppo"], config["opponents"]
+    sizes = " - ".join(map(str, layers))
     facts = {
         "Rules": f"`{meta.rules.name}`",
         "Observation": f"`{meta.encoder}`, {layers[0]} numbers",
         "Network": f"`{meta.module}`"
         if meta.module
         else f"{sizes}, {meta.activation}; {meta.num_weights:,} weights",
-        "Algorithm": training.get("algorithm", "unknown"),
-        **_teachers(config),
-        "Trained for": f"{training.get('decisions', 0):,} decisions in "
-        f"{training.get('minutes', 0):.1f} minutes ({training.get('updates', 0):,} updates)",
-        "Seed": training.get("seed", "unknown"),
-        "Command": f"`{training.get('command', 'unknown')}`",
-        "Versions": ", ".join(f"{k} {v}" for k, v in training.get("versions", {}).items()),
+        "Algorithm": training["algorithm"],
+        "Trained for": f"{training['decisions']:,} decisions in {training['minutes']:.1f} minutes "
+        f"({training['updates']:,} updates)",
+        "Seed": training["seed"],
+        "Command": f"`{training['command']}`",
+        "Versions": ", ".join(f"{name} {of}" for name, of in training["versions"].items()),
     }
+    if number := pretraining["positions"]:
+        learnt = {
+            "action": "the card that it plays",
+            "values": "the double-dummy value of each card",
+        }
+        target = learnt[pretraining["target"]]
+        facts["Pretraining"] = f"{number:,} positions of `pimc`, with {target}"
+    if ppo["magnet_coef"] and ppo["magnet"] != AVERAGE:
+        facts["Teacher"] = f"`{ppo['magnet']}`, as the magnet of its policy"
+    lines = [f"# {training['name']}: a player of {meta.rules.name}", ""]
     lines += [f"- **{name}:** {value}" for name, value in facts.items()]
     lines += ["", "## Trained against", ""]
-    met = _opponents(training)
-    lines += [f"- {name} (weight {weight:g})" for name, weight in met.items()] + [""]
-    if SELF in met:
-        lines.append("`self` stands for this player and its snapshots during training.")
-    lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
-    exploited = training.get("exploitability")
-    if exploited:
-        lines += [
-            "Exploitability, the mean margin of an exact best response: "
-            + ", ".join(
-                f"{exploited[name]:.3f} ({what})"
-                for name, what in EXPLOITED.items()
-                if name in exploited
-            )
-            + ".",
-            "",
-        ]
+    lines += [f"- {name} (weight {weight:g})" for name, weight in opponents.items()]
+    if SELF in opponents:
+        lines += ["", "`self` stands for this player and its snapshots during training."]
+    lines += ["", "## Evaluation", ""]
+    if exploited := training["exploitability"]:
+        found = [f"{exploited[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
+        text = f"Exploitability, the mean margin of an exact best response: {', '.join(found)}."
+        lines += [text, ""]
     if not evaluations:
-        lines += ["None yet; run `hearts evaluate`.", ""]
-        return "\n".join(lines)
+        return "\n".join([*lines, "No margins yet; run `hearts evaluate`.", ""])
     lines += [
         "Margin: the opponents' mean points minus the player's own, per deal. Every duplicate deal "
         "is played with the player in each seat. The player plays its preferred action.",
         "",
-        "| opponent | margin | 95 % interval | deals | seed | trained against |",
-        "|---|---|---|---|---|---|",
+        "| opponent | margin | 95 % interval | deals | seed |",
+        "|---|---|---|---|---|",
     ]
-    is_met = dict.fromkeys(met, "yes")
-    if _pretraining(config).get("positions"):
-        is_met.setdefault("pimc", "no, but pretrained on its play")
     for row in evaluations:
         low, high = row["ci95"]
+        interval = f"{low:+.2f} to {high:+.2f}"
         lines.append(
-            f"| {row['opponent']} | {row['margin']:+.2f} | {low:+.2f} to {high:+.2f} "
-            f"| {row['deals']:,} | {row['seed']} | {is_met.get(row['opponent'], 'no')} |"
+            f"| {row['opponent']} | {row['margin']:+.2f} | {interval} | {row['deals']:,} "
+            f"| {row['seed']} |"
         )
     return "\n".join([*lines, ""])
