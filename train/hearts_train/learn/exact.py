@@ -207,15 +207,22 @@ class ExactLearner(Learner):
         keep = average ** (1 / exact.minibatches)
         share, total = exact.batch_size // 2, 0.0
         for _ in range(exact.minibatches):
-            loss = torch.zeros(())
-            for player, position in enumerate(self._positions):
-                drawn = np.searchsorted(sums[player], rng.random(share) * sums[player][-1])
-                rows = torch.from_numpy(np.minimum(drawn, len(sums[player]) - 1))
-                logits, _ = self._forward(position.observations[rows])
-                loss = loss + losses(player, rows, logits).mean() / 2
-            self._step(loss, rate, optimizer)
+            drawn = []
+            for cumulative in sums:
+                found = np.searchsorted(cumulative, rng.random(share) * cumulative[-1])
+                drawn.append(torch.from_numpy(np.minimum(found, len(cumulative) - 1)))
+
+            def loss(rows: slice, drawn: list[torch.Tensor] = drawn) -> Any:
+                mean = torch.zeros(())
+                for player, position in enumerate(self._positions):
+                    some = drawn[player][rows]
+                    logits, _ = self._forward(position.observations[some])
+                    mean = mean + losses(player, some, logits).mean() / 2
+                return mean, mean
+
+            total += float(self.learnt.learn(loss, share))
+            self._step(rate, optimizer)
             self._update_average(keep)
-            total += float(loss.detach())
         counters.decisions += exact.minibatches * 2 * share
         counters.gradient_epochs += 1
         return total / exact.minibatches

@@ -184,8 +184,10 @@ def ppo_loss(
     q, advantages = log_q.exp(), batch.advantages
     clipped = q.clamp(1.0 - coefs.clip_range, 1.0 + coefs.clip_range)
     policy_loss = -torch.min(q * advantages, clipped * advantages).mean()
-    step = (values - batch.values).clamp(-coefs.clip_range_vf, coefs.clip_range_vf)
-    value_loss = (batch.values + step - batch.returns).square().mean()
+    if coefs.clip_range_vf < math.inf:
+        step = (values - batch.values).clamp(-coefs.clip_range_vf, coefs.clip_range_vf)
+        values = batch.values + step
+    value_loss = (values - batch.returns).square().mean()
     entropy = -(pi * log_pi).sum(1).mean()
     loss = policy_loss + coefs.vf_coef * value_loss - coefs.ent_coef * entropy
     if coefs.kl_coef:
@@ -273,10 +275,11 @@ class Learner:
         logits, values = self._forward(observations)
         return logits.cpu().numpy(), values.cpu().numpy()
 
-    def _forward(self, observations: Tensor, *hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the network's logits and values, as float32 on the device."""
-        given = (one.to(self.device, self.precision) for one in (observations, *hidden))
-        return self.learnt(*given)
+    def _forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the network's outputs for observations (and hands), as float32 on the device."""
+        given = (one.to(self.device, self.precision) for one in inputs)
+        network = self.learnt.rounded if torch.is_grad_enabled() else self.learnt
+        return network(*given)
 
     # -- estimate ----------------------------------------------------------------------------------
     def estimate(self) -> Ints:
@@ -328,11 +331,20 @@ class Learner:
         for _ in range(ppo.num_epochs):
             self.counters.gradient_epochs += 1
             for batch in self._minibatches(decisions):
-                loss, figures = self._compute(batch, self._magnet(batch.observations), coefs)
+                figures = self._gradient(batch, coefs)
                 yield figures, len(batch.actions)
                 if ppo.target_kl is not None and not figures[3] <= 1.5 * ppo.target_kl:
                     return
-                self._step(loss, self.learning_rate)
+                self._step(self.learning_rate)
+
+    def _gradient(self, batch: Decisions, coefs: Coefficients) -> Tensor:
+        """Compute the gradient of a minibatch's loss. Return its `FIGURES`."""
+
+        def loss(rows: slice) -> tuple[Tensor, Tensor]:
+            some = Decisions(*(column[rows] for column in batch))
+            return self._compute(some, self._magnet(some.observations), coefs)
+
+        return self.learnt.learn(loss, len(batch.actions))
 
     def _minibatches(self, decisions: Decisions) -> Iterable[Decisions]:
         """Return all decisions in random order, in parts of about ``batch_size``."""
@@ -366,14 +378,10 @@ class Learner:
         falling = (torch.tensor(rate) for rate in (self.ent_coef, self.magnet_coef))
         return Coefficients(policy, value, ppo.vf_coef, ppo.kl_coef, *falling)
 
-    def _step(
-        self, loss: Tensor, rate: float, optimizer: torch.optim.Optimizer | None = None
-    ) -> None:
-        """Take a step of Adam, with the gradient of `loss` clipped to ``max_grad_norm``."""
+    def _step(self, rate: float, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """Take a step of Adam, with the gradient clipped to ``max_grad_norm``."""
         optimizer = optimizer or self.optimizer
         weights = self.learnt.weights
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
         assert weights.grad is not None
         if self._resting is not None and self.counters.updates < self.config.network.start_updates:
             weights.grad[self._resting] = 0.0
@@ -470,7 +478,7 @@ class Learner:
         """Return a function from observations to the magnet's logits, or None without a magnet."""
         name, average = self.config.ppo.magnet, self.average
         if name == AVERAGE:
-            return None if average is None else lambda observations: average(observations)[0]
+            return None if average is None else lambda given: average.rounded(given)[0]
         player = trained_network("ppo.magnet", name, self.rules, self.encoder)
         layers = perceptron(player.sizes, player.activation)
         copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
@@ -504,8 +512,7 @@ class Learner:
 
     def _try(self, batch: Decisions) -> None:
         """Compute a gradient and discard it."""
-        loss, _ = self._compute(batch, self._magnet(batch.observations), self._coefficients())
-        torch.autograd.backward(loss)
+        self._gradient(batch, self._coefficients())
         self.optimizer.zero_grad()
 
     def _compile(self, batch: Decisions) -> str:
@@ -515,11 +522,11 @@ class Learner:
         bits of all results depend on it.
         """
         try:
-            self._compute = torch.compile(self.loss, dynamic=True)
-            self.learnt.compile()
+            options = {"cpp_wrapper": True}  # without it, threads would wait for each other
+            self._compute = torch.compile(self.loss, dynamic=True, options=options)
             self._try(batch)
         except Exception as error:  # of many types, usually for lack of a C++ compiler
-            self._compute, self.learnt.learning = self.loss, self.learnt.rounded
+            self._compute = self.loss
             reason = describe(error).partition(" Set TORCH")[0]
             return (
                 f"compile: torch cannot compile the loss ({reason}); training continues "
@@ -532,12 +539,17 @@ class Learner:
         """Learn some minibatches of the teacher's positions. Return the figures to log."""
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
-            rows = teacher.rows(step)
-            outputs = self._forward(torch.from_numpy(teacher.observations(rows)))
-            losses = self._pretraining_losses(rows, *outputs)
-            self._step((losses[0] + losses[1]) / len(rows), teacher.learning_rate(step))
-            sums += [float(loss.detach()) for loss in losses]
-            count += len(rows)
+            places = teacher.rows(step)
+            observations = torch.from_numpy(teacher.observations(places))
+
+            def loss(rows: slice) -> tuple[Tensor, Tensor]:
+                outputs = self._forward(observations[rows])
+                losses = torch.stack(self._pretraining_losses(places[rows], *outputs))
+                return losses.sum(), losses
+
+            sums += len(places) * self.learnt.learn(loss, len(places)).cpu().numpy()
+            self._step(teacher.learning_rate(step))
+            count += len(places)
             counters.pretraining_steps += 1
         if counters.pretraining_steps == teacher.size:  # play begins
             teacher.forget()
@@ -553,7 +565,7 @@ class Learner:
     def _pretraining_losses(
         self, rows: Ints, logits: Tensor, values: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the losses of logits and of values, each summed over the rows.
+        """Return the mean losses of logits and of values.
 
         The target of the logits is the teacher's value of each legal card times
         ``inverse_temperature``, up to a constant; the loss is the squared error. With
@@ -565,16 +577,16 @@ class Learner:
         card_values = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
         legal = ~card_values.isnan()
         best = card_values.nan_to_num(-torch.inf).amax(1)
-        of_values = (values - best / self.rules.max_margin).square().sum()
+        of_values = (values - best / self.rules.max_margin).square().mean()
         if settings.target == "action":
             preferred = (card_values >= best[:, None] - _TIE).int().argmax(1)
             of_legal = logits.masked_fill(~legal, -torch.inf)
-            return cross_entropy(of_legal, preferred, reduction="sum"), of_values
+            return cross_entropy(of_legal, preferred), of_values
         count = legal.sum(1, keepdim=True)
         goals = settings.inverse_temperature * card_values.nan_to_num()
         errors = torch.where(legal, logits - goals, 0.0)
         centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
-        return (centred.square().sum(1) / count[:, 0]).sum(), of_values
+        return (centred.square().sum(1) / count[:, 0]).mean(), of_values
 
     # -- the run -----------------------------------------------------------------------------------
     @property
