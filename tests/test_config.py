@@ -180,18 +180,17 @@ def test_conflicting_settings_raise(algorithm, changes, names):
 
 
 @pytest.mark.parametrize(
-    ("threads", "budget", "algorithm", "is_compiled"),
+    ("budget", "algorithm", "is_compiled"),
     [
-        (1, {"decisions": 50_000_000}, "ppo", True),
-        (2, {"decisions": 50_000_000}, "ppo", False),
-        (1, {"minutes": 9.0, "decisions": 50_000_000}, "ppo", False),
-        (1, {"decisions": 50_000_000}, "exact", False),
+        ({"decisions": 50_000_000}, "ppo", True),
+        ({"decisions": 49_999_999}, "ppo", False),
+        ({"minutes": 10.0}, "vrpo", True),
+        ({"minutes": 9.0, "decisions": 50_000_000}, "ppo", False),
+        ({"decisions": 50_000_000}, "exact", False),
     ],
 )
-def test_compile_auto_is_decided_before_the_run(
-    monkeypatch, threads, budget, algorithm, is_compiled
-):
-    config = make_config({"threads": threads, "budget": budget, "algorithm": algorithm})
+def test_compile_auto_is_decided_before_the_run(monkeypatch, budget, algorithm, is_compiled):
+    config = make_config({"budget": budget, "algorithm": algorithm})
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     assert config.decided().compile is is_compiled
     for given in (True, False):

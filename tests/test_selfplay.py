@@ -429,7 +429,8 @@ def test_uncompilable_loss_warns_and_trains_eagerly(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="there is no C++ compiler")
 def test_compiled_loss_agrees_and_resumes_to_the_bit():
-    made, plain = learner("compile=true", "precision=float32"), learner("precision=float32")
+    settings = ("threads=2", "precision=float32")
+    made, plain = learner("compile=true", *settings), learner(*settings)
     assert made.warm_up() == ""
     for one in (made, plain):
         one.update()

@@ -312,10 +312,9 @@ class TrainConfig(_Section):
     ``auto``: bfloat16 if the hardware computes it faster.
     """
     compile: bool | Literal["auto"] = "auto"
-    """If True, torch.compile compiles the loss, which takes 3 to 20 s per start.
+    """If True, torch.compile compiles the loss, which takes 3 to 25 s per start.
 
-    ``auto``: if `threads` is 1, the budget is at least 50 M decisions or 10 minutes, and there is a
-    C++ compiler.
+    ``auto``: if the budget is at least 50 M decisions or 10 minutes, and there is a C++ compiler.
     """
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
@@ -396,8 +395,7 @@ class TrainConfig(_Section):
         if self.compile != "auto":
             return self
         is_possible = "compile=True" not in _NOT_SUPPORTED[self.algorithm]
-        pays = self.threads == 1 and self.budget.is_long
-        worth = is_possible and pays and any(map(shutil.which, COMPILERS))
+        worth = is_possible and self.budget.is_long and any(map(shutil.which, COMPILERS))
         return self.model_copy(update={"compile": worth})
 
     @property

@@ -511,7 +511,10 @@ class Learner:
         return warning
 
     def _try(self, batch: Decisions) -> None:
-        """Compute a gradient and discard it."""
+        """Compute gradients and discard them, in this thread and then in all."""
+        loss, _ = self._compute(batch, self._magnet(batch.observations), self._coefficients())
+        torch.autograd.backward(loss)
+        self.learnt.rounded.zero_grad()
         self._gradient(batch, self._coefficients())
         self.optimizer.zero_grad()
 
@@ -519,10 +522,11 @@ class Learner:
         """Compile the loss for minibatches of any size. Return a warning if that fails.
 
         The first minibatch always has the same size, because the compiled code and thus the last
-        bits of all results depend on it.
+        bits of all results depend on it. Code without a C++ wrapper holds Python's lock, so
+        threads would wait for each other.
         """
         try:
-            options = {"cpp_wrapper": True}  # without it, threads would wait for each other
+            options = {"cpp_wrapper": self.device.type == "cpu"}
             self._compute = torch.compile(self.loss, dynamic=True, options=options)
             self._try(batch)
         except Exception as error:  # of many types, usually for lack of a C++ compiler
@@ -540,16 +544,9 @@ class Learner:
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
             places = teacher.rows(step)
-            observations = torch.from_numpy(teacher.observations(places))
-
-            def loss(rows: slice) -> tuple[Tensor, Tensor]:
-                outputs = self._forward(observations[rows])
-                losses = torch.stack(self._pretraining_losses(places[rows], *outputs))
-                return losses.sum(), losses
-
-            sums += len(places) * self.learnt.learn(loss, len(places)).cpu().numpy()
-            self._step(teacher.learning_rate(step))
+            sums += len(places) * self._pretraining_gradient(places).cpu().numpy()
             count += len(places)
+            self._step(teacher.learning_rate(step))
             counters.pretraining_steps += 1
         if counters.pretraining_steps == teacher.size:  # play begins
             teacher.forget()
@@ -561,6 +558,17 @@ class Learner:
             "pretraining_error": error,
             "pretraining_value_error": value_error,
         }
+
+    def _pretraining_gradient(self, places: Ints) -> Tensor:
+        """Compute the gradient of a minibatch's loss. Return the losses of logits and of values."""
+        observations = torch.from_numpy(self.pretraining.observations(places))
+
+        def loss(rows: slice) -> tuple[Tensor, Tensor]:
+            outputs = self._forward(observations[rows])
+            losses = torch.stack(self._pretraining_losses(places[rows], *outputs))
+            return losses.sum(), losses
+
+        return self.learnt.learn(loss, len(places))
 
     def _pretraining_losses(
         self, rows: Ints, logits: Tensor, values: Tensor
