@@ -323,18 +323,15 @@ def test_second_ctrl_c_ends_with_intact_state(tmp_path, monkeypatch):
     assert Solver.load(state).iteration == 0
 
 
-@pytest.mark.slow
-def test_ctrl_c_keeps_state_without_a_given_name(tmp_path, monkeypatch):
+@posix
+def test_stopped_solve_without_save_names_the_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pressing(monkeypatch, "look", [signal.SIGINT], after=-1)
-    files = [tmp_path / f"solve-micro{end}.safetensors" for end in ("", "-2", "-3")]
-    for file in files:  # the second and the third do not overwrite
-        shown = run("solve", "micro", "--target", "1e-9")
-        assert shown.exit_code == 130, shown.output
-        assert f"hearts solve --resume {file.name}" in shown.stderr
-    monkeypatch.undo()
-    assert sorted(tmp_path.iterdir()) == sorted(files)
-    assert run("solve", "--resume", files[0], "--target", "1e-4").exit_code == 0
+    pressing(monkeypatch, "look", [signal.SIGINT])
+    shown = run("solve", "micro", "--target", "1e-9")
+    assert shown.exit_code == 130, shown.output
+    assert "--save" in shown.stderr
+    assert "(stopped)" in shown.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 @posix
@@ -355,12 +352,11 @@ def test_file_held_by_another_process_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_solve_command_prints_table_or_json_line(tmp_path):
-    out, policy, plot = (tmp_path / name for name in ("a.safetensors", "b.safetensors", "c.png"))
-    shown = run("solve", "micro", "--policy", policy, "--plot", plot)
+    out, policy = (tmp_path / name for name in ("a.safetensors", "b.safetensors"))
+    shown = run("solve", "micro", "--policy", policy)
     assert shown.exit_code == 0, shown.stderr
     assert re.search(r"(?s)exploitability.*\de-\d\d", shown.stdout)
     assert "2,108 lines" in shown.stderr
-    assert plot.read_bytes().startswith(b"\x89PNG")
     assert make_agent(str(policy)).solved.exploitability < 1e-4
     mistake(run("solve", "micro", "--policy", policy), "--policy", policy)
     for args, least in ((("micro", "--iterations", 20, "--save", out), 0), (("--resume", out), 20)):
@@ -405,7 +401,6 @@ def test_limits_are_checked_before_the_tree_is_built(option, value, monkeypatch)
         ((), ("deck", "--resume")),
         (("--resume", "none.safetensors"), ("none.safetensors",)),
         (("--resume", "x", "--save", "x"), ("save", "omit")),
-        (("micro", "--plot", "no/folder/x.png"), ("--plot", "folder")),
         (("classic",), ("players",)),
         (("miny",), ("mini",)),
     ],

@@ -87,11 +87,6 @@ def test_card_names_vary_and_enter_plays_forced_card(word):
     assert " 1. You lead: 2♣ " in run("play", *words, input=f"{word}\n").stdout
 
 
-def test_input_with_a_byte_order_mark_is_read():
-    text = run("play", "--rules", "micro", "--seed", 1, input="\ufeffrules\n").stdout
-    assert "The queen of spades must follow suit" in text
-
-
 @pytest.mark.parametrize(("choice", "scores"), [("off", [-20, 0]), ("others", [0, 20])])
 def test_shooter_chooses_how_the_moon_is_scored(choice, scores, capsys):
     """With seed 2 the person holds the ace of hearts, the only penalty card."""

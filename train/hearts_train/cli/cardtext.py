@@ -1,6 +1,6 @@
 """Format cards, events and hints as text for a terminal.
 
-Cards have suit symbols if the output can show them, else letters, as in ``QS``.
+The console replaces suit symbols by letters where the output cannot show them.
 """
 
 from __future__ import annotations
@@ -20,67 +20,49 @@ if TYPE_CHECKING:
 _SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
 
 
-class CardText:
-    """Formats cards and lines for one output."""
-
-    def __init__(self, *, symbols: bool, wraps: bool = False) -> None:
-        """Use suit symbols or letters. If `wraps`, break lines at the terminal's width."""
-        self.symbols = symbols
-        self.wraps = wraps
-
-    @classmethod
-    def for_stdout(cls) -> CardText:
-        """Return the format that standard output can show."""
-        try:
-            "♣♦♠♥".encode(getattr(sys.stdout, "encoding", None) or "ascii")
-            symbols = True
-        except (UnicodeEncodeError, LookupError):
-            symbols = False
-        return cls(symbols=symbols, wraps=sys.stdout.isatty())
-
-    def wrap(self, text: str) -> str:
-        """Break lines that are wider than the terminal, between words."""
-        return wrap(text, shutil.get_terminal_size().columns) if self.wraps else text
-
-    def card(self, card: str) -> str:
-        """Format a card, as in ``Q♠``."""
-        return card[:-1] + (_SYMBOLS[card[-1]] if self.symbols else card[-1])
-
-    def cards(self, cards: Iterable[str]) -> str:
-        """Format cards in the order given."""
-        return " ".join(map(self.card, cards)) or "-"
-
-    def hand(self, cards: Iterable[str], playable: Iterable[str] | None = None) -> str:
-        """Format a hand by suits, with cards that are not `playable` in brackets."""
-        cards = list(cards)
-        free = set(cards if playable is None else playable)
-        suits = [
-            " ".join(
-                self.card(card) if card in free else f"({self.card(card)})"
-                for card in cards
-                if card[1] == suit
-            )
-            for suit in SUITS
-        ]
-        return "   ".join(filter(None, suits)) or "-"
+def card_text(card: str) -> str:
+    """Format a card, as in ``Q♠``."""
+    return card[:-1] + _SYMBOLS[card[-1]]
 
 
-def wrap(text: str, width: int) -> str:
-    """Break lines to at most `width` columns, between words.
+def cards_text(cards: Iterable[str]) -> str:
+    """Format cards in the order given."""
+    return " ".join(map(card_text, cards)) or "-"
+
+
+def hand_text(cards: Iterable[str], playable: Iterable[str] | None = None) -> str:
+    """Format a hand by suits, with cards that are not `playable` in brackets."""
+    cards = list(cards)
+    free = set(cards if playable is None else playable)
+    suits = [
+        " ".join(
+            card_text(card) if card in free else f"({card_text(card)})"
+            for card in cards
+            if card[1] == suit
+        )
+        for suit in SUITS
+    ]
+    return "   ".join(filter(None, suits)) or "-"
+
+
+def show(text: str) -> None:
+    """Print text. A terminal gets lines of at most its width, broken between words.
 
     Continuation lines are indented by two more columns.
     """
-    broken = []
-    for line in text.split("\n"):
-        indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, width // 2)
-        broken += textwrap.wrap(
-            line,
-            width,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        ) or [""]
-    return "\n".join(broken)
+    if sys.stdout.isatty():
+        width, broken = shutil.get_terminal_size().columns, []
+        for line in text.split("\n"):
+            indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, width // 2)
+            broken += textwrap.wrap(
+                line,
+                width,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            ) or [""]
+        text = "\n".join(broken)
+    print(text, flush=True)
 
 
 # ---- events --------------------------------------------------------------------------------------
@@ -104,12 +86,12 @@ def points_text(rules: Rules, cards: Iterable[str]) -> str:
 
 
 # ---- hints ---------------------------------------------------------------------------------------
-def describe(advice: Hint, view: PlayerView, cards: CardText) -> list[str]:
+def describe(advice: Hint, view: PlayerView) -> list[str]:
     """Return a hint as lines: the card that the hinting agent would play, and why."""
 
     def named(action: int) -> str:
         name = view.rules.action_name(action)
-        return CHOICES.get(name) or cards.card(name)
+        return CHOICES.get(name) or card_text(name)
 
     lines = [f"{advice.agent} would choose {named(advice.action)}."]
     if advice.worths:

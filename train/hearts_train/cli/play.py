@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import keyword
 import secrets
 import shlex
-import sys
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Annotated
 
@@ -109,37 +106,27 @@ def replay(
             help="Hand histories, or a result of 'hearts benchmark' (its worst deals).",
         ),
     ],
-    plots: Annotated[
-        list[Path] | None,
+    plot: Annotated[
+        Path | None,
         typer.Option(
             "--plot",
-            metavar="FILE|DIR",
-            help="Draw every position, with all cards open: in a .gif animation, or as SVG files "
-            "in a folder. Repeat the option for both.",
+            metavar="FILE.gif",
+            help="Draw every position, with all cards open, in an animation.",
         ),
     ] = None,
 ) -> None:
     """Print or draw recorded deals trick by trick."""
     from hearts_train.cli import replay as shown
-    from hearts_train.cli.cardtext import CardText
+    from hearts_train.cli.cardtext import show
 
-    for path in plots or []:
-        is_folder = path.is_dir() or not (path.suffix or path.exists())
-        if not (is_folder or path.suffix.lower() == ".gif"):
-            raise Mistake(f"--plot: {path} is neither a folder nor a .gif file; name one of these")
+    if plot is not None and plot.suffix.lower() != ".gif":
+        raise Mistake(f"--plot: {plot} does not end in .gif; give a name that does")
     records = shown.read_records(file)
-    for path in plots or []:
-        if path.suffix.lower() == ".gif":
-            frames = shown.write_animation(records, path)
-            print(f"{frames} positions in {path}")
-        else:
-            print(f"{shown.write_pictures(records, path)} pictures in {path}")
-    if plots:
+    if plot is not None:
+        print(f"{shown.write_animation(records, plot)} positions in {plot}")
         return
-    cards = CardText.for_stdout()
     for number, record in enumerate(records, 1):
-        for text in shown.lines_of(record, number, len(records), cards):
-            print(cards.wrap(text))
+        show("\n".join(shown.lines_of(record, number, len(records))))
 
 
 @app.command(epilog="Example: hearts analyse deal.txt --html deal.html")
@@ -208,9 +195,8 @@ def show_rules(
     from hearts_env.rules.explain import explain, option_rows
     from hearts_env.rules.presets import PRESETS
     from hearts_env.rules.rules import Rules
-    from hearts_train.cli.cardtext import CardText
+    from hearts_train.cli.cardtext import show
 
-    wrap = CardText.for_stdout().wrap
     if name is None:
         if as_json:
             found = {name: {"players": list(p.players)} for name, p in PRESETS.items()}
@@ -219,21 +205,20 @@ def show_rules(
         width = max(map(len, PRESETS))
         for preset, (numbers, _, summary) in PRESETS.items():
             span = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
-            print(wrap(f"{preset:{width}}  {span:>3} players  {summary}"))
+            show(f"{preset:{width}}  {span:>3} players  {summary}")
         print("\n'hearts rules NAME' explains a game.")
         return
     rules = Rules.from_text(name)
     if as_json:
         console.print_json({"name": rules.name, **rules.to_dict()}, as_json)
         return
-    print(f"{rules.name}\n")
-    print(wrap("\n".join(explain(rules))) + "\n")
+    show("\n".join([rules.name, "", *explain(rules), ""]))
     options = option_rows(rules)
     widths = [max(len(row[column]) for row in options if len(row[1]) < 30) for column in range(2)]
     for option, value, meaning in options:
         is_long = len(value) > widths[1]  # on its own line, to keep the meanings in a column
         shown = "" if is_long else value
-        print(wrap(f"{option:{widths[0]}}  {shown:{widths[1]}}  {meaning}".rstrip()))
+        show(f"{option:{widths[0]}}  {shown:{widths[1]}}  {meaning}".rstrip())
         if is_long:
             print(f"  {value}")
 
@@ -258,19 +243,18 @@ def agents(
         return
     from hearts_agents import agent_names
     from hearts_agents.registry import describe_agent
-    from hearts_train.cli.cardtext import CardText
+    from hearts_train.cli.cardtext import show
 
-    wrap = CardText.for_stdout().wrap
     listed = {name: describe_agent(name) for name in agent_names()}
     if as_json:
         console.print_json(listed, as_json)
         return
     width = max(map(len, listed))
     for name, entry in listed.items():
-        print(wrap(f"{name:{width}}  {entry['about']}".rstrip()))
+        show(f"{name:{width}}  {entry['about']}".rstrip())
         options = ", ".join(f"{option}={value}" for option, value in entry["options"].items())
         plays = f"{'':{width}}  plays {entry['plays']}"
-        print(wrap(plays + (f"; options: {options}" if options else "")))
+        show(plays + (f"; options: {options}" if options else ""))
     print(
         "\nOther agents, wherever a command takes an AGENT:\n"
         "  runs/demo-1, x.safetensors      a training run, a checkpoint or a solved game\n"
@@ -289,18 +273,11 @@ def _write_agent(path: Path) -> None:
     from hearts_env.support.files import write_whole
 
     stem = path.name.removesuffix(".py")
-    if not stem.isidentifier() or keyword.iskeyword(stem):
+    if not stem.isidentifier():
         raise Mistake(f"--new: {path} is no Python name; use letters, digits and _, as in my_agent")
-    if path.is_dir():
-        raise Mistake(f"--new: {path} is a folder; name a file in it, as in {path / 'my_agent'}")
     files = {suffix: path.with_name(stem + suffix) for suffix in (".py", ".json")}
     for file in files.values():
         check_new(file, "--new")
-    elsewhere = [place for place in sys.path if place and Path(place).resolve() != Path.cwd()]
-    if stem in sys.stdlib_module_names or PathFinder.find_spec(stem, elsewhere):
-        raise Mistake(
-            f"--new: {stem} would hide an installed module; give another name, as in my_agent"
-        )
     for suffix, file in files.items():
         text = (Path(hearts_agents.__file__).parent / f"template{suffix}").read_text("utf-8")
         write_whole(file, text.replace("template.", f"{stem}.").encode())

@@ -1,4 +1,4 @@
-"""Replay hand histories as text, SVG pictures or an animation."""
+"""Replay hand histories as text or as an animation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hearts_env import NotationError
 from hearts_env.game.notation import Record, parse_records
 from hearts_env.support.arguments import check_number
 from hearts_env.support.files import read_limited, write_whole
-from hearts_train.cli.cardtext import CHOICES, CardText, does, points_text
+from hearts_train.cli.cardtext import CHOICES, cards_text, does, hand_text, points_text
 
 if TYPE_CHECKING:
     from hearts_env.render import TablePicture
@@ -45,7 +45,7 @@ def read_records(path: Path, number: int | None = None) -> list[Record]:
     return [records[check_number("--game", number, 1, len(records)) - 1]]
 
 
-def lines_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[str]:
+def lines_of(record: Record, number: int, count: int) -> Iterator[str]:
     """Yield a deal as text: its hands, events and scores."""
     game = record.game
     yield f"Game {number} of {count}: {game.rules.name}"
@@ -54,21 +54,21 @@ def lines_of(record: Record, number: int, count: int, cards: CardText) -> Iterat
         yield ", ".join(about)
     if any(game.totals):
         yield "totals before: " + ", ".join(map(str, game.totals))
-    yield from dealt(record, cards)
-    yield from (text for _, text in steps(record, cards))
+    yield from dealt(record)
+    yield from (text for _, text in steps(record))
     yield f"{footer(record)}\n"
 
 
-def dealt(record: Record, cards: CardText) -> Iterator[str]:
+def dealt(record: Record) -> Iterator[str]:
     """Yield the cards as dealt, one line per hand and one for the kitty."""
     start = record.game.start()
     for p, name in enumerate(record.names()):
-        yield f"{name}: {cards.hand(start.hand(p))}"
+        yield f"{name}: {hand_text(start.hand(p))}"
     if start.kitty:
-        yield f"kitty: {cards.hand(start.kitty)}"
+        yield f"kitty: {hand_text(start.kitty)}"
 
 
-def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
+def steps(record: Record) -> Iterator[tuple[int, str]]:
     """Yield the events as (trick, text): passed cards, tricks and choices."""
     game, names = record.game, record.names()
     rules, replay = game.rules, game.start()
@@ -85,31 +85,29 @@ def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
         if phase == "pass":
             passed = replay.passed(seat)
             if len(passed) == rules.pass_count:
-                yield 0, f"{does(name, 'passes')} {cards.cards(passed)} {replay.direction}"
+                yield 0, f"{does(name, 'passes')} {cards_text(passed)} {replay.direction}"
         elif phase == "moon":
             choice = rules.action_name(action)
             yield len(replay.tricks), f"{does(name, 'chooses')} to {CHOICES[choice]}"
         elif not replay.trick:
             trick, taker = replay.tricks[-1], names[replay.trick_takers[-1]]
-            text = f"{_plays(number, trick, names, cards)}   taken by "
+            text = f"{_plays(number, trick, names)}   taken by "
             text += "you" if taker == "You" else taker
             if points := points_text(rules, (card for _, card in trick)):
                 text += f", {points}"
             if replay.kitty_taker != kitty_taker:
                 points = points_text(rules, game.kitty)
-                text += f", and the kitty {cards.cards(game.kitty)} {points}".rstrip()
+                text += f", and the kitty {cards_text(game.kitty)} {points}".rstrip()
             if replay.shooter is not None:
                 text += f"\n{does(names[replay.shooter], 'has')} shot the moon"
             yield number, text
     if replay.trick:
         number = replay.trick_number + 1
-        yield number, f"{_plays(number, replay.trick, names, cards)} ..."
+        yield number, f"{_plays(number, replay.trick, names)} ..."
 
 
-def _plays(
-    number: int, trick: Sequence[tuple[int, str]], names: Sequence[str], cards: CardText
-) -> str:
-    led = cards.cards(card for _, card in trick)
+def _plays(number: int, trick: Sequence[tuple[int, str]], names: Sequence[str]) -> str:
+    led = cards_text(card for _, card in trick)
     return f"{number:2}. {does(names[trick[0][0]], 'leads')}: {led}"
 
 
@@ -120,19 +118,6 @@ def footer(record: Record) -> str:
         f"{name} {score}" for name, score in zip(record.names(), game.scores(), strict=True)
     )
     return ("scores: " if game.is_over else "not finished; points so far: ") + scores
-
-
-def write_pictures(records: Sequence[Record], folder: Path) -> int:
-    """Draw every position with all cards open as SVG files, and return their number."""
-    from hearts_env.render import render_svg
-
-    folder.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for number, record in enumerate(records, 1):
-        for step, picture in enumerate(pictures_of(record)):
-            write_whole(folder / f"game{number:03}-{step:03}.svg", render_svg(picture).encode())
-            count += 1
-    return count
 
 
 def pictures_of(record: Record) -> Iterator[TablePicture]:

@@ -14,7 +14,6 @@ from hearts_train.cli.options import (
     AllowCode,
     Backend,
     Json,
-    Plot,
     Resume,
     RulesName,
     Save,
@@ -27,7 +26,7 @@ from hearts_train.cli.options import (
 from hearts_train.console import Mistake
 
 
-@app.command("solve", epilog="Example: hearts solve mini --save mini.safetensors --plot mini.png")
+@app.command("solve", epilog="Example: hearts solve mini --policy mini.safetensors")
 def solve_deck(
     deck: Annotated[
         str | None,
@@ -71,7 +70,6 @@ def solve_deck(
             "--max-memory", metavar="GB", help="Refuse a game whose tree takes more memory."
         ),
     ] = 5.0,
-    plot: Plot = None,
     as_json: Json = None,
 ) -> None:
     """Compute an equilibrium of a two-player game with a small deck.
@@ -82,7 +80,7 @@ def solve_deck(
     from hearts_train.cli.reports import say_written
 
     check_new(policy, "--policy")
-    check_apart(save=save or resume, policy=policy, plot=plot, json=as_json)
+    check_apart(save=save or resume, policy=policy, json=as_json)
     if policy is not None and policy.suffix != ".safetensors":
         raise Mistake(
             f"--policy: {policy.name!r} is not a player's file; end its name in .safetensors"
@@ -100,9 +98,6 @@ def solve_deck(
     if policy is not None:
         result.save(policy)
         say_written(policy)
-    if plot is not None:
-        solving.draw_curve(result, plot)
-        console.note(f"drawn: {plot}")
     _print([solving.solve_json(result)], as_json)
     if result.interrupted:
         raise console.stopped()

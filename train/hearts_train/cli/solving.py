@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,9 +26,6 @@ from hearts_train.measure.display import (
     format_interval,
     format_margin,
     format_ms,
-    new_figure,
-    save_figure,
-    wrapped,
 )
 from hearts_train.measure.exploit import HANDS, TREE, Attack, ExploitResult
 from hearts_train.measure.exploitability import tree_of
@@ -78,14 +73,10 @@ def solve_deck(
                 stopping=_say_stopping,
             )
         if result.interrupted:
-            with held_interrupt():
-                if state_file is None:
-                    state_file = _free_name(f"solve-{name}")
-                    solver.save(state_file)
-            console.note(
-                f"stopped after {solver.iteration:,} iterations; continue with: "
-                f"hearts solve --resume {state_file}"
-            )
+            then = f"continue with: hearts solve --resume {state_file}"
+            if state_file is None:
+                then = "only a solve with --save FILE can be continued"
+            console.note(f"stopped after {solver.iteration:,} iterations; {then}")
     return result
 
 
@@ -133,13 +124,6 @@ def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]
         yield state_file
 
 
-def _free_name(text: str) -> Path:
-    """Return a file that does not exist yet: NAME.safetensors, NAME-2.safetensors, ..."""
-    stem = re.sub(r"[^\w+.=-]+", "_", text)[:120]
-    names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
-    return next(path for n in names if not (path := Path(f"{n}.safetensors")).exists())
-
-
 def solve_table(result: Equilibrium) -> ResultTable:
     """Return the figures of a result as a table of one row."""
     columns = ("value to the leader", "exploitability", "iterations", "seconds", "array memory")
@@ -164,7 +148,6 @@ def solve_json(result: Equilibrium) -> dict[str, Any]:
         "iterations": result.iterations,
         "seconds": result.seconds,
         "megabytes": result.megabytes,
-        "peak_megabytes": _peak_megabytes(),
         "deals": size.deals,
         "lines": size.lines,
         "infosets": list(size.infosets),
@@ -172,16 +155,6 @@ def solve_json(result: Equilibrium) -> dict[str, Any]:
         "interrupted": result.interrupted,
         "curve": [[c.iteration, c.seconds, c.exploitability] for c in result.curve],
     }
-
-
-def _peak_megabytes() -> float | None:
-    """Return the peak memory of this process in 10^6 bytes, or None if unknown."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 # ---- exploit -------------------------------------------------------------------------------------
@@ -313,23 +286,3 @@ def _show_best(result: ExploitResult) -> None:
     ]
     amount = "exploitability" if result.awake is None else "margin"
     console.print_table(title, ("agent", amount, "seconds per deal"), [row])
-
-
-# ---- pictures ------------------------------------------------------------------------------------
-def draw_curve(result: Equilibrium, path: Path) -> None:
-    """Plot exploitability against iterations and against seconds."""
-    figure = new_figure(9, 4)
-    left, right = figure.subplots(1, 2, sharey=True)
-    points = [c for c in result.curve if c.iteration and c.exploitability > 0]
-    spread = [c.exploitability for c in points]
-    left.loglog([c.iteration for c in points], spread)
-    right.loglog([c.seconds for c in points], spread)
-    left.set_xlabel("iterations")
-    right.set_xlabel("seconds")
-    left.set_ylabel("exploitability, points per deal")
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-    infosets = sum(result.tree.size.infosets)
-    figure.suptitle(wrapped(f"{result.rules.name}: {infosets:,} information sets"), fontsize=11)
-    save_figure(figure, path)

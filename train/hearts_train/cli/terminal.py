@@ -14,14 +14,14 @@ from hearts_agents.base import check_rules
 from hearts_agents.guard import ask_one
 from hearts_agents.spec import AgentSpec
 from hearts_env import Game, HeartsError, NotationError, PlayerView, Rules
-from hearts_env.cards import BYTE_ORDER_MARK, parse_card
+from hearts_env.cards import parse_card
 from hearts_env.game.notation import Record
 from hearts_env.render.scene import count_text
 from hearts_env.rules.explain import explain
 from hearts_env.seeds import secret_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import held_interrupt
-from hearts_train.cli.cardtext import CHOICES, CardText, describe
+from hearts_train.cli.cardtext import CHOICES, card_text, cards_text, describe, hand_text, show
 from hearts_train.cli.replay import dealt, footer, read_records, steps
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import trained_rules
@@ -33,7 +33,7 @@ EVENT = "hearts play"
 def ask_at_terminal(prompt: str) -> str | None:
     """Return the next line of standard input without surrounding spaces, or None at its end."""
     print(prompt, end="", flush=True)
-    line = sys.stdin.readline().replace(BYTE_ORDER_MARK, "")  # some shells begin a pipe with one
+    line = sys.stdin.readline()
     if not line or not sys.stdin.isatty():  # a terminal has shown the input already
         print(line.strip())
     return line.strip() if line else None
@@ -90,7 +90,6 @@ class TerminalGame:
             agent = make_agent(record.tags[f"Player {p}"], secret_seed(self._seed, "seat", p))
             check_rules(agent, self.game.rules)
             self._agents[p] = agent
-        self._cards = CardText.for_stdout()
         self._told = 0
 
     def play(self, path: Path | None, ask: Callable[[str], str | None] = ask_at_terminal) -> bool:
@@ -100,7 +99,7 @@ class TerminalGame:
             path: File to save to, if any.
             ask: Returns a line for a prompt, or None at the end of the input.
         """
-        self._say(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
+        show(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
         self._save(path)
         while (seat := self.game.current_player) is not None:
             action = self._asked(ask) if seat == 0 else self._answered(seat)
@@ -110,7 +109,7 @@ class TerminalGame:
                 self.game.play(action)
                 self._save(path)
         self._tell()
-        self._say("\n".join([*dealt(self.record, self._cards), footer(self.record)]))
+        show("\n".join([*dealt(self.record), footer(self.record)]))
         return True
 
     def _save(self, path: Path | None) -> None:
@@ -126,7 +125,7 @@ class TerminalGame:
             return action
         # The text of the fault is not shown: it may name the cards in the agent's hand.
         did = f"{self.record.names()[seat]} committed a fault ({fault.kind})"
-        self._say(f"{did}; its first legal card is played. 'hearts evaluate' describes faults.")
+        show(f"{did}; its first legal card is played. 'hearts evaluate' describes faults.")
         return view.legal_actions()[0]
 
     def _asked(self, ask: Callable[[str], str | None]) -> int | None:
@@ -140,9 +139,9 @@ class TerminalGame:
             try:
                 if line == "hint":
                     advice = hint(make_agent(best_hinter(view), seed=0), view)
-                    self._say("\n".join(describe(advice, view, self._cards)))
+                    show("\n".join(describe(advice, view)))
                 elif line == "rules":
-                    self._say("\n".join(explain(view.rules)))
+                    show("\n".join(explain(view.rules)))
                 elif not line and len(names) == 1:
                     return next(iter(names.values()))
                 elif f"moon:{line}" in names:
@@ -151,38 +150,35 @@ class TerminalGame:
                     return names[card]
                 else:
                     why = "cannot be played now" if card in view.hand else "is not in your hand"
-                    self._say(f"{self._cards.card(card)} {why}; choose from {' '.join(names)}.")
+                    show(f"{card_text(card)} {why}; choose from {' '.join(names)}.")
             except NotationError:
-                self._say(COMMANDS)
+                show(COMMANDS)
             except HeartsError as error:
-                self._say(str(error))
+                show(str(error))
         return None
 
     # -- output ------------------------------------------------------------------------------------
-    def _say(self, text: str) -> None:
-        print(self._cards.wrap(text), flush=True)
-
     def _tell(self) -> None:
         """Print the events since the last call, and the trick on the table."""
         view = self.game.view(0)
         # Trick 0 is the exchange, of which a player sees only its own part.
-        events = [text for trick, text in steps(self.record, self._cards) if trick]
+        events = [text for trick, text in steps(self.record) if trick]
         if view.received:
-            given, got = self._cards.cards(view.passed), self._cards.cards(view.received)
+            given, got = cards_text(view.passed), cards_text(view.received)
             events.insert(0, f"You pass {given} {view.direction} and receive {got}.")
         for text in events[self._told :]:
-            self._say(text)
+            show(text)
         self._told = len(events) - bool(view.trick)
 
     def _show(self, view: PlayerView, names: Iterable[str]) -> None:
         """Print the position before the person's action."""
         if view.phase == "pass":
             left = view.rules.pass_count - len(view.passed)
-            self._say(f"{count_text(left, 'card')} to pass {view.direction}.")
+            show(f"{count_text(left, 'card')} to pass {view.direction}.")
         elif view.phase == "moon":
-            self._say("You have shot the moon: " + ", or ".join(CHOICES.values()) + "?")
+            show("You have shot the moon: " + ", or ".join(CHOICES.values()) + "?")
         else:
             named = zip(self.record.names(), view.points, strict=True)
             points = ", ".join(f"{name} {number}" for name, number in named)
-            self._say(f"Trick {view.trick_number + 1} of {view.rules.hand_size}. Points: {points}.")
-        self._say("Your hand: " + self._cards.hand(view.hand, names))
+            show(f"Trick {view.trick_number + 1} of {view.rules.hand_size}. Points: {points}.")
+        show("Your hand: " + hand_text(view.hand, names))
