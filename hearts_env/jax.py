@@ -26,9 +26,8 @@ from hearts_env import kernel as k
 from hearts_env.cards import HEARTS, SPADES
 from hearts_env.encoders.features import TOTAL_STEPS
 from hearts_env.encoders.flat import FlatEncoder
-from hearts_env.rules.presets import GAMES
-from hearts_env.rules.rules import FIELDS, Rules
-from hearts_env.support.errors import DealError, HeartsError, RulesError, needs, quoted
+from hearts_env.rules.rules import Rules
+from hearts_env.support.errors import HeartsError, RulesError, needs
 
 try:
     import jax
@@ -38,9 +37,8 @@ except ImportError:
 
 __all__ = ["Hearts", "State", "auto_reset"]
 
-_DECK = ("removed", "hand_size", "trump", "card_points", "moon_points")
-_ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
-"""The other fields that may differ from ``two_player``, because they only end matches."""
+_VARIED = ("removed", "hand_size", "trump", "card_points", "moon_points")
+"""The fields of a deal that may differ from ``two_player``."""
 
 
 @jax.tree_util.register_dataclass
@@ -55,7 +53,8 @@ class State:
         observation: that seat's ``flat`` observation, ``(size,) int8``.
         rewards: each seat's margin divided by ``rules.max_margin`` when the deal has just ended,
             else zeros, ``(2,) float32``.
-        terminated: True if the deal is over. With ``auto_reset``, if the last deal has just ended.
+        terminated: True if the deal is over, also after an illegal action. With ``auto_reset``,
+            if the last deal has just ended.
         truncated: always False.
         legal_action_mask: ``(num_actions,) bool``, all True when the deal is over.
     """
@@ -69,8 +68,6 @@ class State:
     truncated: jax.Array
     legal_action_mask: jax.Array
     _step_count: jax.Array  # cards played
-    _is_over: jax.Array  # `terminated`, but False once the next deal has begun
-    _scores: jax.Array  # (2,)
     _hands: jax.Array  # cards held, (2, cards), like the next three
     _played: jax.Array
     _taken: jax.Array
@@ -78,11 +75,6 @@ class State:
     _voids: jax.Array  # suits shown void, (2, 4)
     _trick: jax.Array  # the lead of the unfinished trick, (cards,)
     _first_leader: jax.Array
-
-    @property
-    def scores(self) -> jax.Array:
-        """Each seat's score in the last finished deal, ``(2,) int32``; zeros before the first."""
-        return self._scores
 
     def replace(self, **changes: Any) -> State:
         """Return a copy with some fields changed."""
@@ -111,10 +103,15 @@ class Hearts:
                 points of cards and moon, and the end of a match may differ from ``two_player``.
 
         Raises:
-            RulesError: if another rule differs. The message names it.
+            RulesError: if another rule differs.
         """
         self.rules = Rules.make(rules)
-        _check(self.rules)
+        varied = {field: getattr(self.rules, field) for field in _VARIED}
+        if not self.rules.is_same_deal(Rules.preset("two_player").replace(**varied)):
+            raise RulesError(
+                f"rules: {self.rules.name!r} is not supported in JAX; take two_player, a smaller "
+                "deck of it such as mini, or BatchGame for other rules"
+            )
         r, self.num_actions = self.rules.vector, self.rules.num_actions
         self._blocks = FlatEncoder().blocks(self.rules)
         self.observation_shape = FlatEncoder().space(self.rules).shape
@@ -129,7 +126,7 @@ class Hearts:
         drawn, card = jax.random.bits(key, (self.num_actions,)), jnp.arange(self.num_actions)
         # A card's place is the number of cards before it: on a CPU 6 times faster than sorting.
         before = (drawn < drawn[:, None]) | (drawn == drawn[:, None]) & (card < card[:, None])
-        return self._begin(before.sum(1) // self.rules.hand_size == jnp.arange(2)[:, None])
+        return self.deal(before.sum(1) // self.rules.hand_size == jnp.arange(2)[:, None])
 
     def deal(self, hands: Any) -> State:
         """Begin a known deal.
@@ -140,71 +137,8 @@ class Hearts:
         Args:
             hands: ``(2, num_actions) bool``, True if the seat holds the card of ``rules.deck``.
                 From names: ``[[card in hand for card in rules.deck] for hand in hands]``.
-
-        Raises:
-            DealError: if the shape is wrong. Outside ``jit`` and ``vmap``, also if the hands do not
-                have ``rules.hand_size`` different cards each.
         """
-        size, wanted = self.rules.hand_size, (2, self.num_actions)
-        shape = np.shape(hands if hasattr(hands, "shape") else np.asarray(hands, object))
-        if shape != wanted:
-            raise DealError(f"hands: the shape is {shape}; give {wanted}, True for each card held")
-        dealt = jnp.asarray(hands, bool)
-        if not isinstance(dealt, jax.core.Tracer):
-            sizes, doubled = dealt.sum(1).tolist(), dealt.all(0)
-            if sizes != [size, size] or doubled.any():
-                raise DealError(
-                    f"hands: {sizes} cards, {doubled.sum()} of them in both; give {size} to each"
-                )
-        return self._begin(dealt)
-
-    def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
-        """Play a card and return the new state.
-
-        An illegal action ends the deal as ``BatchGame.revoke`` does, with Pgx's rewards: -1 for the
-        offender, 1 for the opponent. A finished deal does not change, with rewards 0.
-
-        Args:
-            state: the state.
-            action: the action, int32.
-            key: ignored, as play is deterministic.
-        """
-        card = jnp.arange(self.num_actions) == action
-        is_legal = (card & state.legal_action_mask).any()
-        after = _where(is_legal, self._play(state, card), self._revoke(state))
-        after = self._show(after.replace(_step_count=state._step_count + 1))
-        over = state.replace(rewards=jnp.zeros_like(state.rewards))
-        return _where(state._is_over, over, after)
-
-    def observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:
-        """Return a player's ``flat`` observation, ``(size,) int8``. If None, the current player."""
-        player = state.current_player if player_id is None else player_id
-        seats, led = jnp.array([player, 1 - player]), self._suit_of(state._trick)
-        unseen = ~(state._hands[player] | state._played.any(0))
-        winner = (state._played & state._trick).any(1)  # the leader, while the trick has one card
-        leader = jnp.where(state._trick.any(), winner, jnp.arange(2) == state.current_player)
-        facts = {
-            "hand": state._hands[player],
-            "trick": state._trick,
-            "may_hold_1": unseen & ~state._excluded[1 - player],
-            "led_suit": led,
-            "winner": winner[seats],
-            "leader": leader[seats] & ~state._is_over,
-            "first_leader": seats == state._first_leader,
-            "to_move": (player == state.current_player) & ~state._is_over,
-            "broken": self._is_broken(state),
-            "phase": jnp.arange(4) == jnp.where(state._is_over, k.OVER, k.PLAY),
-        }
-        for away in range(2):
-            facts[f"played_{away}"] = state._played[seats[away]]
-            facts[f"taken_{away}"] = state._taken[seats[away]][self._points != 0]
-            facts[f"voids_{away}"] = state._voids[seats[away]]
-            facts[f"total_{away}"] = jnp.zeros(TOTAL_STEPS, bool)  # a deal on its own
-        parts = [jnp.atleast_1d(facts[block.name]) for block in self._blocks]
-        return jnp.concatenate(parts).astype(jnp.int8)
-
-    def _begin(self, hands: jax.Array) -> State:
-        """Return the state before the first card."""
+        hands = jnp.asarray(hands, bool)
         none, no = jnp.zeros_like(hands), jnp.bool_(False)
         # The lowest card dealt leads.
         leader = jnp.where(hands[0, hands.any(0).argmax()], 0, 1).astype(jnp.int32)
@@ -216,8 +150,6 @@ class Hearts:
             truncated=no,
             legal_action_mask=none[0],
             _step_count=jnp.int32(0),
-            _is_over=no,
-            _scores=jnp.zeros(2, jnp.int32),
             _hands=hands,
             _played=none,
             _taken=none,
@@ -227,6 +159,57 @@ class Hearts:
             _first_leader=leader,
         )
         return self._show(state)
+
+    def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
+        """Play a card and return the new state.
+
+        An illegal action ends the deal with Pgx's rewards: -1 for the offender, 1 for the opponent.
+        A finished deal does not change, with rewards 0.
+
+        Args:
+            state: the state.
+            action: the action, int32.
+            key: ignored, as play is deterministic.
+        """
+        card = jnp.arange(self.num_actions) == action
+        is_legal = (card & state.legal_action_mask).any()
+        is_loser = jnp.arange(2) == state.current_player
+        revoked = state.replace(
+            rewards=jnp.where(is_loser, -1, 1).astype(jnp.float32),
+            terminated=jnp.bool_(True),
+            legal_action_mask=jnp.ones_like(card),
+        )
+        over = state.replace(rewards=jnp.zeros_like(state.rewards))
+        after = _where(is_legal, self._show(self._play(state, card)), revoked)
+        return _where(state.terminated, over, after)
+
+    def observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:
+        """Return a player's ``flat`` observation, ``(size,) int8``. If None, the current player."""
+        player = state.current_player if player_id is None else player_id
+        seats, led = jnp.array([player, 1 - player]), self._suit_of(state._trick)
+        unseen = ~(state._hands[player] | state._played.any(0))
+        winner = (state._played & state._trick).any(1)  # the leader, while the trick has one card
+        leader = jnp.where(state._trick.any(), winner, jnp.arange(2) == state.current_player)
+        is_over = self._is_over(state)
+        facts = {
+            "hand": state._hands[player],
+            "trick": state._trick,
+            "may_hold_1": unseen & ~state._excluded[1 - player],
+            "led_suit": led,
+            "winner": winner[seats],
+            "leader": leader[seats] & ~is_over,
+            "first_leader": seats == state._first_leader,
+            "to_move": (player == state.current_player) & ~is_over,
+            "broken": self._is_broken(state),
+            "phase": jnp.arange(4) == jnp.where(is_over, k.OVER, k.PLAY),
+        }
+        for away in range(2):
+            facts[f"played_{away}"] = state._played[seats[away]]
+            facts[f"taken_{away}"] = state._taken[seats[away]][self._points != 0]
+            facts[f"voids_{away}"] = state._voids[seats[away]]
+            facts[f"total_{away}"] = jnp.zeros(TOTAL_STEPS, bool)  # a deal on its own
+        parts = [jnp.atleast_1d(facts[block.name]) for block in self._blocks]
+        return jnp.concatenate(parts).astype(jnp.int8)
 
     def _show(self, state: State) -> State:
         """Return the state with its mask and observation."""
@@ -239,7 +222,7 @@ class Hearts:
         follow = hand & self._cards_of(self._suit_of(state._trick))
         lowest = jnp.arange(self.num_actions) == hand.argmax()
         ladder = [
-            (state._is_over, jnp.ones_like(hand)),
+            (self._is_over(state), jnp.ones_like(hand)),
             (follow.any(), follow),
             (state._trick.any(), hand),
             (~state._played.any(), lowest),
@@ -247,6 +230,10 @@ class Hearts:
         ]
         conditions, cards = zip(*ladder, strict=True)
         return jnp.select(conditions, cards, hand & ~self._suits[HEARTS])
+
+    def _is_over(self, state: State) -> jax.Array:
+        """Return whether all cards have been played."""
+        return ~state._hands.any()
 
     def _is_broken(self, state: State) -> jax.Array:
         """Return whether a heart has been played, or a player has not followed suit."""
@@ -281,8 +268,7 @@ class Hearts:
             current_player=jnp.where(is_over, 0, jnp.where(is_lead, 1 - me, taker)),
             rewards=is_over * (scores[::-1] - scores) / jnp.float32(self.rules.max_margin),
             terminated=is_over,
-            _is_over=is_over,
-            _scores=jnp.where(is_over, scores, state._scores),
+            _step_count=state._step_count + 1,
             _hands=hands,
             _played=state._played | (seats == me) & card,
             _taken=taken,
@@ -299,26 +285,14 @@ class Hearts:
         is_shot = has_penalty[0] != has_penalty[1]
         return jnp.where(is_shot, moon, (taken * self._points).sum(1))
 
-    def _revoke(self, state: State) -> State:
-        """End the deal at the acting player's expense, like ``kernel.revoke``."""
-        is_loser = jnp.arange(2) == state.current_player
-        dealt = (state._hands | state._played).any(0)
-        return state.replace(
-            current_player=jnp.int32(0),
-            rewards=jnp.where(is_loser, -1, 1).astype(jnp.float32),
-            terminated=jnp.bool_(True),
-            _is_over=jnp.bool_(True),
-            _scores=jnp.where(is_loser, (dealt * np.maximum(self._points, 0)).sum(), 0),
-        )
-
 
 def auto_reset(
     step_fn: Callable[..., State], init_fn: Callable[[jax.Array], State]
 ) -> Callable[[State, jax.Array, jax.Array], State]:
     """Return a step that begins the next deal as soon as one has ended, like Pgx's ``auto_reset``.
 
-    ``terminated``, ``truncated``, ``rewards`` and ``scores`` describe the finished deal, all other
-    fields the next.
+    ``terminated``, ``truncated`` and ``rewards`` describe the finished deal, all other fields the
+    next.
 
     Args:
         step_fn: ``env.step``.
@@ -326,14 +300,10 @@ def auto_reset(
     """
 
     def step(state: State, action: jax.Array, key: jax.Array) -> State:
-        after = step_fn(state, action, key)
-        new = init_fn(key).replace(
-            terminated=after.terminated,
-            truncated=after.truncated,
-            rewards=after.rewards,
-            _scores=after._scores,
-        )
-        return _where(after.terminated | after.truncated, new, after)
+        no = jnp.zeros_like(state.terminated)
+        after = step_fn(state.replace(terminated=no), action, key)
+        new = init_fn(key).replace(terminated=after.terminated, rewards=after.rewards)
+        return _where(after.terminated, new, after)
 
     return step
 
@@ -342,22 +312,3 @@ def _where(condition: jax.Array, one: State, other: State) -> State:
     """Return `one` where the condition holds, else `other`."""
     chosen: State = jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)
     return chosen
-
-
-def _foreign_field(rules: Rules) -> str | None:
-    """Return the first field that must not differ from ``two_player`` and does, or None."""
-    base = Rules.preset("two_player")
-    fixed = (name for name in FIELDS if name not in _DECK + _ENDS)
-    return next((name for name in fixed if getattr(rules, name) != getattr(base, name)), None)
-
-
-def _check(rules: Rules) -> None:
-    """Raise unless this module plays `rules`."""
-    if (name := _foreign_field(rules)) is not None:
-        known = [game for game, n in GAMES if _foreign_field(Rules.preset(game, n)) is None]
-        value, own = getattr(rules, name), getattr(Rules.preset("two_player"), name)
-        raise RulesError(
-            f"{name}: {quoted(value)} is not supported in JAX, only {own!r}; "
-            f"take {', '.join(known)}, or BatchGame for other rules",
-            value=value,
-        )

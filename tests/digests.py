@@ -22,9 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
-from hearts_env import BatchGame, Game, Match, Rules, hearts_v0
+from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.rules.presets import GAMES, PRESETS
+from hearts_env.seeds import derived_seed
 from hearts_env.solve.double_dummy import solve_double_dummy
 from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import evaluate
@@ -77,8 +78,7 @@ def deals(_: int) -> Iterator[Any]:
     for seed in (0, 1, 7, 2**32 + 5, 2**63 - 1):
         for name, players in GAMES:
             yield Game.deal(Rules.preset(name, players), seed).to_text()
-        match = Match("two_player", seed)
-        yield [match.deal_seed(number) for number in range(4)]
+        yield [derived_seed(seed, number) for number in range(4)]
 
 
 def games(_: int) -> Iterator[Any]:

@@ -130,9 +130,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         return Match("micro", 3)
 
     move = new_match().legal_actions()[0]
-    match_goods: dict[str, Any] = {"play": {"action": move}, "deal_seed": {"number": 1}}
-    match_goods |= {"replace_deal": {"game": Game.deal("micro", 9)}}
-    yield from methods(new_match, state_of_match, match_goods)
+    yield from methods(new_match, state_of_match, {"play": {"action": move}})
     yield plain("Match", Match, {"rules": "micro", "seed": 1, "dealer": 0})
     yield plain("Match.from_game", Match.from_game, {"game": new_game(), "seed": 1})
 

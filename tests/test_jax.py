@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearts_env import BatchGame, DealError, Rules, RulesError
+from hearts_env import BatchGame, Rules, RulesError
 from hearts_env import kernel as k
 from hearts_env.rules.presets import GAMES
 from tests.refusals import raises_hearts_error
@@ -22,10 +22,11 @@ def test_missing_jax_error_names_the_package() -> None:
         "import sys; sys.modules['jax'] = None\n"
         "from hearts_env import HeartsError\n"
         "try: import hearts_env.jax\n"
-        "except HeartsError as error: print(error.argument, error.hint, sep=';')"
+        "except HeartsError as error: print(error)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.startswith("jax;pip install "), shown.stdout
+    assert shown.stdout.startswith("jax: "), shown.stdout
+    assert "pip install" in shown.stdout
     assert "[jax]" in shown.stdout
 
 
@@ -62,7 +63,6 @@ def check_equal(state: Any, batch: BatchGame, over: Any) -> None:
     assert np.array_equal(
         state.legal_action_mask, batch.masks() | (batch.current_player < 0)[:, None]
     )
-    assert np.array_equal(state.scores, batch.scores())
 
 
 def play_along(rules: Rules | str, num_games: int, deals: int) -> None:
@@ -101,27 +101,19 @@ def test_two_thousand_jax_deals_equal_a_batch(rules: Rules | str) -> None:
 
 
 @slow
-def test_illegal_card_in_jax_is_a_revoke() -> None:
+def test_illegal_card_in_jax_ends_the_deal() -> None:
     batch, env = BatchGame("mini", 200, seed=5, autodeal=False, freeze=False), Hearts("mini")
     state, step = jax.jit(jax.vmap(env.deal))(hands_of(batch)), jax.jit(jax.vmap(env.step))
     rows, last = np.arange(200), batch.rules.num_actions
-    over = np.zeros(200, bool)
-    for turn in range(10):
-        offends = (rows % 12 == turn) & ~over  # some games end by themselves
-        wrong = np.where(rows % 3 == 0, batch.masks().argmin(1), np.where(rows % 3 == 1, -1, last))
-        offenders = batch.current_player
-        actions = np.where(offends, wrong, batch.random_actions())
-        batch.play(actions[~offends & ~over], games=rows[~offends & ~over])
-        batch.revoke(games=rows[offends])
-        ended = offends | batch.done & ~over
-        before, state = state, step(state, actions)
-        over |= ended
-        check_equal(state, batch, over)
-        paid = np.where(np.arange(2) == offenders[:, None], -1, 1)
-        assert np.array_equal(np.asarray(state.rewards)[offends], paid[offends])
-        assert not np.asarray(state.rewards)[~ended].any()
-        assert np.array_equal(state._played[over & ~ended], before._played[over & ~ended])
-    assert over.all()
+    wrong = np.where(rows % 3 == 0, batch.masks().argmin(1), np.where(rows % 3 == 1, -1, last))
+    after = step(state, wrong)
+    assert after.terminated.all()
+    assert after.legal_action_mask.all()
+    paid = np.where(np.arange(2) == batch.current_player[:, None], -1, 1)
+    assert np.array_equal(after.rewards, paid)
+    again = step(after, batch.random_actions())
+    assert not np.any(again.rewards)
+    assert np.array_equal(again._hands, state._hands)
 
 
 @slow
@@ -137,24 +129,13 @@ def test_key_deals_place_every_card_uniformly() -> None:
     assert not np.any(states.terminated)
 
 
-def test_rules_unknown_to_jax_are_refused_by_field() -> None:
+def test_rules_unknown_to_jax_are_refused() -> None:
     for name, players in GAMES:
         rules = Rules.preset(name, players)
         if name in PLAYED:
             assert Hearts(rules).observation_shape == BatchGame(rules, 1).space.shape
         else:
-            field = "players" if players != 2 else "first_lead"
-            with raises_hearts_error(RulesError, field, *PLAYED, value=getattr(rules, field)):
+            with raises_hearts_error(RulesError, "rules", rules.name, "mini"):
                 Hearts(rules)
-    with raises_hearts_error(RulesError, "queen_any_time", hint="BatchGame"):
+    with raises_hearts_error(RulesError, "rules", "BatchGame"):
         Hearts("two_player queen_any_time=true")
-
-
-@pytest.mark.parametrize(
-    "hands",
-    [np.eye(2, 8), np.ones((2, 8)), np.ones((2, 9)), [["QC"], ["QC", "AC"]], None],
-    ids=str,
-)
-def test_deal_with_other_cards_is_refused(hands: Any) -> None:
-    with raises_hearts_error(DealError, "hands"):
-        Hearts("micro").deal(hands)

@@ -116,7 +116,7 @@ SOLVE = """
 import hearts_env.solve.equilibrium as equilibrium
 import hearts_train.cli.app
 from hearts_train.cli import main
-equilibrium._FIRST_SAVE = equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
+equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
 equilibrium._SAVE_SHARE = 1.0
 print("ready", flush=True)
 main()

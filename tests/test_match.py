@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hearts_env import Game, HeartsError, IllegalActionError, Match, Rules, settle
 from hearts_env.game.match import Scoreboard
 from hearts_env.rules.explain import match_sentences
+from hearts_env.seeds import derived_seed
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
 from tests.refusals import raises_hearts_error
@@ -300,7 +301,7 @@ def test_first_dealer_is_drawn_unless_given() -> None:
         for match in matches[:20]:
             assert match.game.dealer == match.first_dealer
             assert match.game == Game.deal(
-                text, match.deal_seed(0), deal_number=0, totals=match.game.totals
+                text, derived_seed(match.seed, 0), deal_number=0, totals=match.game.totals
             )
         assert [Match(text, 7, dealer=p).game.dealer for p in range(players)] == [*range(players)]
 
@@ -357,20 +358,6 @@ def test_copies_play_on_identically(text: str) -> None:
         assert play_some(twin, 200, seed=2) == match
         assert (twin.totals, twin.pool) == (match.totals, match.pool)
     assert match != "match"
-
-
-def test_deal_can_be_replaced_before_it_begins() -> None:
-    match = Match("micro", seed=1)
-    game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
-    match.replace_deal(game)
-    for card in ("QC", "AC", "AD", "QH", "QS", "AH"):
-        match.play(card)
-    assert (match.totals, match.num_deals) == ([1, 14], 1)
-    play_some(match, 1, seed=0)
-    with raises_hearts_error(HeartsError, "deal"):
-        match.replace_deal(game)
-    with raises_hearts_error(HeartsError, "deal"):
-        Match("mini", seed=1).replace_deal(game)
 
 
 def test_lists_of_a_match_are_copies():

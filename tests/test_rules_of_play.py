@@ -74,7 +74,7 @@ POINTS = {
 def values(words: str) -> dict[str, Any]:
     """Fields of rules from ``field=value`` words."""
     pairs = (word.split("=", 1) for word in words.split())
-    return {name: POINTS.get(value) or read_value(name, value) for name, value in pairs}
+    return {name: POINTS.get(value) or read_value(value) for name, value in pairs}
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -16,7 +16,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import CheckpointError, Rules
-from hearts_env.solve import equilibrium, solved_files
+from hearts_env.solve import equilibrium
 from hearts_env.solve.equilibrium import Solver, load, solve
 from hearts_env.solve.tree import Tree
 from hearts_env.support.files import held
@@ -93,22 +93,15 @@ HOSTILE = {
     "empty": lambda p: p.write_bytes(b""),
     "text": lambda p: p.write_bytes(b"hello"),
     "flipped": flipped,
-    "long header": lambda p: p.write_bytes(b"\xff\xff\xff\xff\x01\x00\x00\x00" + bytes(99)),
     "no format": lambda p: rewrite(p, format=...),
     "another format": lambda p: rewrite(p, format="hearts-env player"),
     "another version": lambda p: rewrite(p, version="9" * 10**5),
     "no array": lambda p: rewrite(p, {"averages1": ...}),
-    "another array": lambda p: rewrite(p, {"averages2": np.zeros(3)}),
-    "path": lambda p: rewrite(p, {"../../evil": np.zeros(3)}),
     "larger": lambda p: rewrite(p, {"regrets0": np.zeros(10**5)}),
     "matrix": lambda p: rewrite(p, {"regrets0": np.zeros((3, 3))}),
     "whole numbers": lambda p: rewrite(p, {"regrets0": np.zeros(10, np.int64)}),
-    "infinite": lambda p: rewrite(p, {"regrets0": tensor(p, "regrets0") + np.inf}),
-    "negative": lambda p: rewrite(p, {"averages0": -tensor(p, "averages0")}),
     "no policy": lambda p: rewrite(p, {"chances1": 2 * tensor(p, "chances1")}),
     "no about": lambda p: rewrite(p, about=...),
-    "deep": lambda p: rewrite(p, about="[" * 10**5),
-    "digits": lambda p: rewrite(p, about="9" * 10**5),
     "list": lambda p: rewrite(p, about="[]"),
 }
 
@@ -126,31 +119,17 @@ def test_hostile_file_is_refused_in_one_line(kind, file):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"iteration": 1e15}, "1000000000000000.0"),
-        ({"iteration": 10**15}, "1000000000000000"),
-        ({"iteration": True}, "True"),
-        ({"iteration": -1}, "-1"),
-        ({"iteration": ...}, "None"),
-        ({"seconds": float("nan")}, "nan"),
-        ({"seconds": "1"}, "'1'"),
-        ({"seconds": 10**400}, "1000"),
-        ({"curve": 3}, "curve"),
-        ({"curve": [[0, 0.0, 0.0]]}, "curve"),
-        ({"curve": [[2, 0.0, 0.0, 0.0], [1, 0.0, 0.0, 0.0]]}, "curve"),
-        ({"curve": [[9, 0.0, 0.0, 0.0]]}, "curve"),
-        ({"curve": [[1, float("nan"), 0.0, 0.0]]}, "curve"),
-        ({"kind": "x" * 10**5}, "xxx"),
+        ({"iterations": ...}, "header"),
+        ({"seconds": ...}, "header"),
+        ({"curve": [[0, 0.0, 0.0]]}, "header"),
+        ({"kind": "x"}, "header"),
         ({"rules": 5}, "rules"),
         ({"rules": {"players": 4}}, "rules"),
-        ({"rules": Rules.preset("micro").to_dict()}, "sequences"),
-        ({"rules": Rules.preset("micro").to_dict(), "sequences": [10**6, 0]}, "information"),
-        ({"sequences": [10, 10]}, "too few"),
-        ({"rules": {"players": 2}}, "rules"),
-        ({"sequences": [1, True]}, "sequences"),
+        ({"rules": Rules.preset("micro").to_dict()}, "information"),
         ({"tree": 1}, "information"),
     ],
 )
-def test_invalid_header_entries_are_refused(changes, words, file):
+def test_other_header_entries_are_refused(changes, words, file):
     rewrite(file, changes=changes)
     with raises_hearts_error(CheckpointError, str(file), words) as caught:
         Solver.load(file)
@@ -166,7 +145,6 @@ def test_figures_of_a_state_are_computed(solver, file):
 
 
 def test_files_beyond_allowed_memory_are_refused_unread(file):
-    os.truncate(file, solved_files.MOST_HEADER + 2000)
     with raises_hearts_error(CheckpointError, str(file), "1e-06", hint="max_memory"):
         Solver.load(file, max_memory=1e-6)
 
@@ -253,7 +231,7 @@ def saving(monkeypatch):
 
 
 def test_state_is_saved_at_start_regularly_and_end(tree, tmp_path, saving, monkeypatch):
-    monkeypatch.setattr(equilibrium, "_FIRST_SAVE", 0.0)
+    monkeypatch.setattr(equilibrium, "_SAVE_EVERY", 0.0)
     solve(Solver(tree), iterations=50, save_to=tmp_path / "a.safetensors")
     assert (saving.calls[:2], saving.calls[-1]) == ([0, 1], 50)
 
@@ -261,8 +239,7 @@ def test_state_is_saved_at_start_regularly_and_end(tree, tmp_path, saving, monke
 def test_failed_intermediate_save_warns_and_is_retried(tree, tmp_path, saving, monkeypatch):
     file = tmp_path / "a.safetensors"
     saving.fail = lambda number: number in (1, 2)
-    for name in ("_FIRST_SAVE", "_SAVE_EVERY"):
-        monkeypatch.setattr(equilibrium, name, 0.0)
+    monkeypatch.setattr(equilibrium, "_SAVE_EVERY", 0.0)
     with pytest.warns(UserWarning, match="No space") as shown:
         assert solve(Solver(tree), iterations=50, save_to=file).iterations == 50
     assert len(shown) == 2

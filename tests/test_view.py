@@ -18,7 +18,6 @@ from hearts_env.cards import ALL_CARDS, mask_of
 from hearts_env.rules.presets import GAMES
 from hearts_env.views import hidden
 from hearts_env.views.picture import picture_of
-from hearts_env.views.worlds import Worlds
 from tests.deals import make_game, play
 from tests.lockstep import QUICK, every_deal, every_line, naive_at
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
@@ -440,23 +439,6 @@ def test_sampled_worlds_follow_from_the_seed() -> None:
     assert view.sample_worlds(5, 7) == view.sample_worlds(5, 7)
     assert view.sample_worlds(5, 7) != view.sample_worlds(5, 8)
     assert view.sample_worlds(0, 7) == []
-
-
-@pytest.mark.parametrize("name", HARD_RULES)
-def test_chances_are_shares_of_the_worlds(name: str) -> None:
-    rules = HARD_RULES[name]
-    for game in positions(rules, seed=8):
-        for player in range(rules.players):
-            view = game.view(player)
-            if view.num_worlds > 2000:
-                continue
-            worlds = Worlds(view)
-            chances = worlds.chances()
-            found = list(view.worlds())
-            for place, owner in enumerate(worlds.owners):
-                for number, card in enumerate(rules.deck):
-                    share = sum(card in world[owner] for world in found) / len(found)
-                    assert chances[place, number] == pytest.approx(share)
 
 
 def test_dodging_queen_on_first_trick_proves_no_penalties() -> None:

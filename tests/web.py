@@ -102,7 +102,7 @@ def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> 
     seats[seat] = Seat(owner="a" * 32, name="Anna")
     table = began(folder, "0" * 16, rules, seats, is_match=is_match)
     if isinstance(table.play, Match):
-        table.play.replace_deal(game.start())
+        table.play.game = game.start()
     else:
         table.play = game.start()
     return table

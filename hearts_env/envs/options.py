@@ -53,8 +53,8 @@ def begin(
         dealer = known.dealer % rules.players  # other rules raise below
     match = Match(rules, seed, dealer=dealer)
     if known is not None:
-        start = _known_deal(match.game, known, 0, match.first_dealer, totals=match.game.totals)
-        match.replace_deal(start)
+        totals = match.game.totals
+        match.game = _known_deal(match.game, known, 0, match.first_dealer, totals=totals)
     return match, match.game
 
 

@@ -25,10 +25,8 @@ names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags. They 
 
 from __future__ import annotations
 
-import difflib
-import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -44,8 +42,8 @@ _TRICK = re.compile(r"(\d{1,9})\.\s*(\d{1,9})\s*:\s*(.+)$")
 _PASS = re.compile(r"pass\s+(\d{1,9})\s*:\s*(.*)$")
 _MOON = re.compile(r"moon\s+(\d{1,9})\s*:\s*(off|others)$")
 _REVOKE = re.compile(r"revoke\s+(\d{1,9})$")
-_FIELDS = ("Rules", "Deal", "Dealer", "Totals", "Hand", "Kitty", "Scores")
-_TYPO = 0.75  # names at least this similar to a field's (difflib's ratio) are misspellings
+_PLAIN = ("Rules", "Deal", "Dealer", "Totals", "Kitty", "Scores")
+_FIELDS = (*_PLAIN, "Hand")
 
 
 class Entry(NamedTuple):
@@ -118,6 +116,7 @@ def format_transcript(transcript: Transcript) -> str:
 
 
 def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
+    _check_seats(tags, rules)
     for name, value in tags.items():
         if not _TAG.fullmatch(str(name)) or not _is_tag(name):
             raise NotationError(
@@ -125,35 +124,21 @@ def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
                 "not a field, optionally with a seat, like 'Date' or 'Player 0'",
                 value=name,
             )
-        _check_name(name)
-        _check_seat(name, rules.players)
         # A value must fit on one line and must not end its field: quotes and brackets are replaced.
         words = "".join(c if c.isprintable() else " " for c in str(value)).split()
         plain = " ".join(words).translate({ord('"'): "'", ord("["): "(", ord("]"): ")"})
         yield f'[{name} "{plain}"]'
 
 
-@functools.lru_cache(maxsize=256)  # every game has the same few names
-def _check_name(name: str) -> None:
-    """Raise if a field's name is a misspelt known one or has a seat that it must not have."""
-    word, _, seat = name.partition(" ")
-    if word in _FIELDS:
-        if seat and word != "Hand":
-            raise NotationError(f"[{name}]: it is not a field; leave the number out: [{word}]")
-        return
-    for known in (*_FIELDS, "Player"):
-        alike = difflib.SequenceMatcher(None, word.lower(), known.lower()).ratio()
-        if word != known and alike >= _TYPO:
-            raise NotationError(f"[{name}]: it is not a field; did you mean [{known}]?")
-
-
-def _check_seat(name: str, players: int) -> None:
-    """Raise if a ``Player`` tag names no seat of these rules."""
-    word, _, seat = name.partition(" ")
-    if word == "Player" and not (seat and int(seat) < players):
-        raise NotationError(
-            f"[{name}]: it does not name a seat of these rules; give 0 to {players - 1}"
-        )
+def _check_seats(names: Iterable[object], rules: Rules) -> None:
+    """Raise if a ``Hand`` or ``Player`` names no seat, or another field has a number."""
+    known = {f"{word} {seat}" for word in ("Hand", "Player") for seat in range(rules.players)}
+    for name in names:
+        if str(name).partition(" ")[0] in (*_FIELDS, "Player") and name not in {*_PLAIN, *known}:
+            raise NotationError(
+                f"[{name}]: it is not a field of these rules; give {', '.join(_PLAIN)}, "
+                f"Hand or Player with a seat from 0 to {rules.players - 1}, or a tag of your own"
+            )
 
 
 def _entry_line(entry: Entry) -> str:
@@ -218,10 +203,6 @@ def _read_field(line: str, number: int, header: dict[str, str]) -> None:
             value=line,
         )
     name = match[1] + (f" {int(match[2])}" if match[2] is not None else "")
-    try:
-        _check_name(name)
-    except NotationError as error:
-        raise NotationError(f"line {number}: {error}") from None
     if name in header:
         raise NotationError(f"line {number}: [{name}] is given twice; give it once")
     header[name] = match[3]
@@ -244,15 +225,7 @@ def _read_deal(header: dict[str, str], line: int) -> Transcript:
                 raise NotationError(
                     f'[Hand {seat}]: the cards of this seat are missing; add [Hand {seat} "..."]'
                 )
-        tags = {name: value for name, value in header.items() if _is_tag(name)}
-        for name in tags:
-            _check_seat(name, rules.players)
-        for name in header:
-            if name.partition(" ")[0] == "Hand" and name not in seats:
-                raise NotationError(
-                    f"[{name}]: it does not name a seat of these rules; "
-                    f"give 0 to {rules.players - 1}"
-                )
+        _check_seats(header, rules)
         (deal,), (dealer,) = (_numbers(f, header.get(f, "0")) for f in ("Deal", "Dealer"))
         return Transcript(
             rules,
@@ -262,7 +235,7 @@ def _read_deal(header: dict[str, str], line: int) -> Transcript:
             dealer=dealer,
             totals=_numbers("Totals", header["Totals"]) if "Totals" in header else None,
             scores=header.get("Scores"),
-            tags=tags,
+            tags={name: value for name, value in header.items() if _is_tag(name)},
             line=line,
         )
     except NotationError as error:

@@ -10,14 +10,7 @@ from hearts_env.game.chips import Number, points_settled, settle
 from hearts_env.game.game import MAX_TOTAL, Game
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.support.arguments import (
-    MAX_SEED,
-    check_count,
-    check_is,
-    check_number,
-    check_numbers,
-    check_seed,
-)
+from hearts_env.support.arguments import check_count, check_is, check_numbers, check_seed
 from hearts_env.support.errors import HeartsError, IllegalActionError, quoted
 
 _OVER = "action: the match is over; start another Match"
@@ -286,28 +279,6 @@ class Match(Standing):
         match._begin_before(game)
         match.game = game.clone()
         return match
-
-    def deal_seed(self, number: int) -> int:
-        """Return the seed of a deal by its number, from 0.
-
-        Raises:
-            HeartsError: if `number` is not an integer in [0, 2**63).
-        """
-        return derived_seed(self.seed, check_number("number", number, 0, MAX_SEED))
-
-    def replace_deal(self, game: Game) -> None:
-        """Play `game` instead of the current deal, in which nothing may have been played.
-
-        Raises:
-            HeartsError: if the current deal has begun, or `game` has different rules.
-        """
-        check_is("deal", game, Game, "give a Game")
-        if self.game.actions or game.rules != self.rules:
-            raise HeartsError(
-                "deal: an action was played, or its rules differ; "
-                "replace a deal before its first action, by one of the same rules"
-            )
-        self.game = game
 
     # -- play -------------------------------------------------------------------------------------
     @property

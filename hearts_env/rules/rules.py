@@ -530,7 +530,7 @@ class Rules:
                 raise RulesError(
                     f"{name}: {quoted(word)} sets it a second time; set it once", value=word
                 )
-            changes[name] = read_value(name, value)
+            changes[name] = read_value(value)
         stated = changes.pop("players", None)
         if None not in (stated, players) and stated != players:
             raise RulesError(

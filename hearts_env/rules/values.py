@@ -8,7 +8,7 @@ from typing import Any
 
 from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints, parse_card, sort_cards
 from hearts_env.support.arguments import check_number, is_word
-from hearts_env.support.errors import MAX_QUOTED, NotationError, RulesError, did_you_mean, quoted
+from hearts_env.support.errors import NotationError, RulesError, did_you_mean, quoted
 
 MAX_POINTS = 10**6  # with at most 52 cards, every sum stays far inside 64 bits
 _PYTHON_WORDS = {"None": None, "True": True, "False": False}
@@ -23,30 +23,14 @@ def one_of(value: object, choices: tuple[Any, ...]) -> str:
     return "known: " + ", ".join(str(c) for c in choices)
 
 
-def read_value(name: str, text: str) -> Any:
-    """Return the value that `text` gives the field `name` in ``Rules.from_text``."""
-
-    def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise RulesError(f"{name}: {key[:MAX_QUOTED]} is named twice; name it once")
-        return dict(pairs)
-
+def read_value(text: str) -> Any:
+    """Return the value of a field in ``Rules.from_text``: JSON, a word of Python, or text."""
     if text in _PYTHON_WORDS:
         return _PYTHON_WORDS[text]
     try:
-        return json.loads(text, object_pairs_hook=entries)
-    except json.JSONDecodeError:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # not JSON, or a number of thousands of digits
         return text
-    except RulesError:
-        raise
-    except (ValueError, RecursionError):  # a number of thousands of digits, or lists within lists
-        raise RulesError(
-            f"{name}: {quoted(text)} is too long or too deeply nested; give a number, a word, a "
-            "list or a mapping",
-            value=text,
-        ) from None
 
 
 def as_cards(name: str, cards: object) -> tuple[str, ...]:

@@ -45,9 +45,8 @@ DEFAULT_TARGET = 1e-5
 _TASK, _MOST_TASKS = 100_000, 32  # the fewest lines of a task, and the most tasks
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown by this factor
 _LONGEST = 200  # ... or by this many
-_FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
-_SAVE_SHARE = 0.05  # of the time at most, for large states
-_MOST_LOOKS = 20_000  # points of a curve
+_SAVE_EVERY = 60.0  # seconds, or more for states that take long to save
+_SAVE_SHARE = 0.05  # of the time at most
 _DATA = Path(__file__).parent / "data"
 
 
@@ -301,8 +300,6 @@ class Solver:
         found = Checkpoint(self.iteration, self.seconds, spread, value)
         if not self.curve or self.curve[-1].iteration < self.iteration:
             self.curve.append(found)
-            if len(self.curve) > _MOST_LOOKS:
-                del self.curve[1:-1:2]
         return found
 
     def _figures(self) -> tuple[float, float]:
@@ -388,9 +385,9 @@ def solve(
         game: the rules, their tree, or a solver to continue.
         target: exploitability in points per deal. If None, 1e-5 unless `iterations` is given.
         iterations: the most iterations in all.
-        save_to: a file for the solver's state, written at the start, soon again, then every minute,
-            and at the end. One process at a time may use it. If a write in between fails, a warning
-            says so and the next write tries again.
+        save_to: a file for the solver's state, written at the start, every minute, and at the end.
+            One process at a time may use it. If a write in between fails, a warning says so and the
+            next write tries again.
         progress: called each time the exploitability is computed.
         stopping: called when the first signal comes.
 
@@ -443,8 +440,7 @@ class _StateFile:
     def __init__(self, solver: Solver, path: Path) -> None:
         check_folder(path)
         self.solver, self.path = solver, path
-        self.wait = min(_FIRST_SAVE, _SAVE_EVERY)
-        self.due = clock.now() + self.wait
+        self.due = clock.now() + _SAVE_EVERY
 
     def save(self) -> None:
         """Write the state now."""
@@ -463,9 +459,8 @@ class _StateFile:
                 "is unchanged, and the next save tries again",
                 stacklevel=3,
             )
-        self.wait = min(2 * self.wait, _SAVE_EVERY)
         now = clock.now()
-        self.due = now + max(self.wait, (now - begin) / _SAVE_SHARE)
+        self.due = now + max(_SAVE_EVERY, (now - begin) / _SAVE_SHARE)
 
 
 def _next_look(iteration: int) -> int:

@@ -1,13 +1,12 @@
-"""Files of policies and solver states: written whole, and checked completely when read.
+"""Files of policies and solver states: written whole, and checked against a digest when read.
 
-They are safetensors files. Nothing in them can run code, and reading takes no more memory than the
-file's size until its figures agree with the tree of its rules. The header:
+They are safetensors files. Nothing in them can run code. The header:
 
 | key | value |
 |---|---|
 | `format` | `hearts-env equilibrium` |
 | `version` | `3` |
-| `about` | JSON: `kind` (policy or state), `rules`, `sequences` (the number for each player), `tree` (a checksum of the tree), `seconds`; `iterations` of a policy; `iteration` and `curve` of a state |
+| `about` | JSON: `kind` (policy or state), `rules`, `tree` (a checksum of the tree), `seconds`, `iterations`; `curve` of a state |
 | `digest` | the digest of everything else |
 
 A state has the tensors ``chances0``, ``regrets1``, ...: float64, one number per sequence. A policy
@@ -17,33 +16,26 @@ has ``chances0`` and ``chances1``: packed by zlib, 16 bits per sequence without 
 
 from __future__ import annotations
 
-import itertools
 import json
-import math
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.side import Side
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
-from hearts_env.support.files import json_object, kind_of
+from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 
 FORMAT, VERSION = "hearts-env equilibrium", 3
 ARRAYS = {"policy": ("chances",), "state": ("chances", "regrets", "averages")}
 """The arrays of each player in a file, one number per sequence, by the file's kind."""
-MOST_HEADER = 16 * 2**20
-"""The most bytes of a header: 16 times the header of a state with 20,000 points of its curve."""
 
 _CERTAIN = 65535
-_MOST_ITERATIONS = 10**12
 
 
 @dataclass(frozen=True)
@@ -99,10 +91,9 @@ def write_solved(path: Path, saved: Saved) -> None:
     about = {
         "kind": saved.kind,
         "rules": tree.rules.to_dict(),
-        "sequences": [side.num_sequences for side in tree.sides],
         "tree": _number_of(tree),
         "seconds": saved.seconds,
-        "iteration" if is_state else "iterations": saved.iterations,
+        "iterations": saved.iterations,
     }
     if is_state:
         about["curve"] = [[c.iteration, c.seconds, c.exploitability, c.value] for c in saved.curve]
@@ -155,28 +146,21 @@ def read_solved(path: str | Path, max_memory: float, rules: Rules | None = None)
     Raises:
         CheckpointError: the file is something else, damaged, or does not fit this version's tree.
     """
-    where = str(path) if str(path).isprintable() else quoted(str(path))
     if kind_of(path) != "file":
-        raise CheckpointError(f"{where[:300]}: there is no such file; check the path")
+        raise CheckpointError(f"{path}: there is no such file; check the path")
     try:
-        tensors, about = _opened(Path(path), max_memory)
-        return _checked(tensors, about, max_memory, rules)
-    except CheckpointError as error:
-        raise CheckpointError(f"{where}: {error}", value=error.value) from None
+        return _content(*_opened(Path(path), max_memory), max_memory, rules)
+    except HeartsError as error:
+        raise CheckpointError(f"{path}: {error}") from None
 
 
-def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, Any]]:
-    """Return the arrays and the header's ``about`` of a file, neither of them checked yet."""
-    size = path.stat().st_size
-    if size > max_memory * 1e9 + MOST_HEADER:
+def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, str]]:
+    """Return the undamaged arrays and header of a file."""
+    if path.stat().st_size > max_memory * 1e9:
         raise _bad(
             f"is larger than {max_memory:g} GB", "allow more (max_memory), or give another file"
         )
-    with path.open("rb") as file:
-        header_size = int.from_bytes(file.read(8), "little")
     try:
-        if header_size > min(size, MOST_HEADER):
-            raise CheckpointError("header: it is too large; give another file")
         tensors, header = read_tensors(path)
     except CheckpointError as error:
         raise _bad(
@@ -192,78 +176,46 @@ def _opened(path: Path, max_memory: float) -> tuple[Tensors, dict[str, Any]]:
         )
     if header.get(DIGEST) != digest_of(tensors, header):
         raise _bad("does not match its digest", "take another copy, or solve it again")
-    about = json_object(header.get("about", ""))
-    if about is None:
-        raise _bad("its header is damaged")
-    return tensors, about
+    return tensors, header
 
 
-def _bad(what: str, fix: str = "solve it again", value: Any = None) -> CheckpointError:
+def _bad(what: str, fix: str = "solve it again") -> CheckpointError:
     """Return the error for a file. ``read_solved`` adds the file's name."""
-    return CheckpointError("; ".join([what, fix]), value=value)
+    return CheckpointError(f"{what}; {fix}")
 
 
-def _checked(
-    tensors: Tensors, about: dict[str, Any], max_memory: float, rules: Rules | None
+def _content(
+    tensors: Tensors, header: dict[str, str], max_memory: float, rules: Rules | None
 ) -> Saved:
-    """Return the content of a file, with every entry checked."""
-    kind: Any = about.get("kind")
-    seconds: Any = about.get("seconds")
-    is_state = kind == "state"
-    if kind not in tuple(ARRAYS):
-        raise _bad(f"its kind {quoted(kind)} is unknown", value=kind)
-    if type(seconds) not in (int, float) or not 0 <= seconds < 1e15:
-        raise _bad(f"seconds is {quoted(seconds)}", value=seconds)
-    counted = "iteration" if is_state else "iterations"
-    count = about.get(counted)
-    if type(count) is not int or not 0 <= count <= _MOST_ITERATIONS:
-        raise _bad(f"{counted} is {quoted(count)}", value=count)
-    curve = _curve(about.get("curve"), count) if is_state else []
-    tree = _tree(about, max_memory, rules)
-    names = {f"{name}{p}": side for name in ARRAYS[kind] for p, side in enumerate(tree.sides)}
-    if set(tensors) != set(names):
-        raise _bad(f"its arrays are not {', '.join(sorted(names))}")
-    check = _array if is_state else _unpacked
-    arrays = {name: check(name, tensors[name], side) for name, side in names.items()}
-    return Saved(kind, tree, count, float(seconds), arrays, curve)
-
-
-def _tree(about: dict[str, Any], max_memory: float, rules: Rules | None) -> Tree:
-    """Return the tree of `rules`, or of the file's rules."""
-    stated = about.get("sequences")
-    if not isinstance(stated, list) or [type(n) for n in stated] != [int, int]:
-        raise _bad("sequences is damaged")
-    most = sum(stated)
+    """Return the content of a file. The tree is the one of `rules`, or of the file's rules."""
     try:
-        rules = rules or Rules.from_dict(about.get("rules", {}))
-        check_two_players(rules)
-    except (HeartsError, TypeError) as error:
-        raise _bad(f"its rules cannot be played: {error}") from None
-    # Building a tree may take minutes: check first that the file is large enough for its rules.
-    # Either player may be dealt any hand, and each hand has an empty sequence.
-    if math.comb(len(rules.deck), rules.hand_size) > most:
-        raise _bad("has too few numbers for its rules")
-    try:
-        tree = Tree(rules, max_memory, most_sequences=most)
-    except HeartsError as error:
-        raise CheckpointError(str(error)) from None
-    if about.get("tree") != _number_of(tree):
+        about = json.loads(header["about"])
+        kind, iterations, seconds = about["kind"], about["iterations"], about["seconds"]
+        names, checksum = ARRAYS[kind], about["tree"]
+        curve = [Checkpoint(*point) for point in about.get("curve", [])]
+        rules = rules or Rules.from_dict(about["rules"])
+    except (KeyError, TypeError):
+        raise _bad("its header is damaged") from None
+    tree = Tree(rules, max_memory)
+    if checksum != _number_of(tree):
         raise _bad(
             "its information sets are numbered differently from here",
             "install the version that wrote it, or solve it again",
         )
-    return tree
+    check = _array if kind == "state" else _unpacked
+    arrays = {
+        name: check(name, tensors.get(name, np.empty(0)), side)
+        for p, side in enumerate(tree.sides)
+        for name in (f"{word}{p}" for word in names)
+    }
+    return Saved(kind, tree, iterations, seconds, arrays, curve)
 
 
 def _array(name: str, array: Array, side: Side) -> Array:
     """Return a checked array of a state."""
     if array.shape != (side.num_sequences,) or array.dtype != np.float64:
         raise _bad(f"{name} has the wrong size for its rules")
-    if not np.isfinite(array).all():
-        raise _bad(f"{name} has values that are not finite")
-    if name.startswith("averages") and (array < 0).any():
-        raise _bad(f"{name} are damaged")
-    return _policy(name, array, side) if name.startswith("chances") else array
+    return side.check(array, name) if name.startswith("chances") else array
 
 
 def _unpacked(name: str, packed: Array, side: Side) -> Floats:
@@ -283,28 +235,4 @@ def _unpacked(name: str, packed: Array, side: Side) -> Floats:
         total = np.repeat(np.maximum(sums, 1.0), np.diff(side.first))
         reached = np.repeat(sums > 0, np.diff(side.first))
         chances[hands:] = np.where(reached, numbers[hands:] / total, chances[hands:])
-    return _policy(name, chances, side)
-
-
-def _policy(name: str, chances: Floats, side: Side) -> Floats:
-    """Return probabilities after checking that they make a policy."""
-    try:
-        return side.check(chances, name)
-    except HeartsError as error:
-        raise _bad(str(error)) from None
-
-
-def _curve(rows: Any, iteration: int) -> list[Checkpoint]:
-    """Return the points of a state's curve, in order."""
-    try:
-        curve = [Checkpoint(i, float(s), float(e), float(v)) for i, s, e, v in rows]
-        counts = [-1, *(row[0] for row in rows)]
-        ascend = all(
-            type(count) is int and before < count <= iteration
-            for before, count in itertools.pairwise(counts)
-        )
-        if ascend and all(map(math.isfinite, itertools.chain.from_iterable(rows))):
-            return curve
-    except (TypeError, ValueError, KeyError, OverflowError):
-        pass
-    raise _bad("its curve is damaged")
+    return side.check(chances, name)

@@ -171,19 +171,6 @@ def check_is(
         raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
 
 
-def is_plain_name(value: object) -> bool:
-    """Return whether a value can be a name on a command line and in messages.
-
-    Such a name is printable text on one line, has no space at its ends and is not an option.
-    """
-    return (
-        isinstance(value, str)
-        and value.isprintable()
-        and value.strip() == value != ""
-        and not value.startswith("-")
-    )
-
-
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:

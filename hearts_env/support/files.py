@@ -20,23 +20,11 @@ from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 if sys.platform != "win32":
     import fcntl
 
-_NOT_SUPPORTED = (
-    errno.EINVAL,
-    errno.ENOTSUP,
-    errno.EOPNOTSUPP,
-    errno.ENOSYS,
-    errno.EBADF,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-)
-"""Errors from the fsync of a folder on file systems without support for it."""
-
 _MOST_OF_NAME = 50
 """The most characters of a file's name in the name of its unfinished file."""
 _LONGEST_NAME = 240
 """The most bytes of a file's name, leaving room for its lock's name ``.NAME.lock``."""
-_LEFTOVER = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.tmp")
+_LEFTOVER = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.tmp")
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -89,7 +77,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     short = path.name[:_MOST_OF_NAME]  # the longest allowed name must not grow
     temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with _opened_locked(temporary) as file:
+        with temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -100,19 +88,6 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
     if os.name == "posix":  # let the new name survive a loss of power
         _sync_folder(path.parent)
-
-
-def _opened_locked(path: Path) -> IO[bytes]:
-    """Return a new file to write to, locked if possible: see ``remove_leftovers``."""
-    while True:
-        file = path.open("wb")
-        if sys.platform == "win32":
-            return file
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
-        if _is_at(file.fileno(), path):
-            return file
-        file.close()  # removed before it was locked
 
 
 def _sync_folder(folder: Path) -> None:
@@ -127,8 +102,8 @@ def _sync_folder(folder: Path) -> None:
         return
     try:
         os.fsync(handle)
-    except OSError as error:
-        if error.errno not in _NOT_SUPPORTED:
+    except OSError as error:  # many file systems do not support it
+        if error.errno in (errno.EIO, errno.ENOSPC):
             raise
     finally:
         os.close(handle)
@@ -145,17 +120,16 @@ def removed_if_unused(folder: Path) -> Iterator[None]:
         raise
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove unfinished files of ``writing_whole`` that no process is writing.
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove unfinished files that a killed process left of the file `name`, or of all files.
 
-    A process that is writing holds the file's lock. The process number in the name is only for
-    people, because another process may have it by now. In containers it always does.
+    The caller holds the lock of the file or folder, so no process is writing there.
     """
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            if _LEFTOVER.fullmatch(path.name) and not is_held(path, unknown=True):
-                with contextlib.suppress(OSError):
-                    path.unlink()
+            found = _LEFTOVER.fullmatch(path.name)
+            if found and (not name or found[1] == name[:_MOST_OF_NAME]):
+                path.unlink()
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
@@ -266,23 +240,18 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def is_held(path: Path, *, unknown: bool = False) -> bool:
+def is_held(path: Path) -> bool:
     """Return whether a process holds the lock file `path`. Never wait or write anything.
 
-    Return `unknown` on Windows and on file systems without locks.
+    Return False on Windows and on file systems without locks.
     """
-    if sys.platform == "win32":
-        return unknown
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
+    if sys.platform == "win32" or not path.is_file():
         return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return unknown
-    finally:
-        os.close(handle)
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
     return False

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.cards import cards_of, list_of, mask_of
@@ -151,32 +150,6 @@ class Worlds:
             return None
         own = int(self.vector[k.HANDS + k.SEAT * self.player])
         return (*unseen[: self.player], own, *unseen[self.player :])
-
-    def chances(self) -> NDArray[np.float64]:
-        """Return each owner's exact probability of each card, ``(owners, deck) float64``."""
-        deck = len(self.rules.deck)
-        ways = [[0] * deck for _ in self.owners]
-        for family in self.families:
-            for sign, bounds in ((1, family), (-1, self._dodge(family))):
-                if bounds is not None:
-                    self._add_ways(sign, bounds, ways)
-        return np.array([[n / max(self.count, 1) for n in row] for row in ways])
-
-    def _add_ways(self, sign: int, family: tuple[int, ...], ways: list[list[int]]) -> None:
-        """Add `sign` times the worlds of a family in which each owner holds each card to `ways`."""
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for card in self.unseen:
-            groups.setdefault(_owners_of(card, family), []).append(card)
-        for owners, cards in groups.items():
-            for place in owners:
-                # With the card there, its kind has one card less and the owner one place less.
-                if not self.sizes[place]:
-                    continue
-                left = tuple(s - (i == place) for i, s in enumerate(self.sizes))
-                others = [c for c in self.unseen if c != cards[0]]
-                number = sign * _count_ways(_kinds(others, family), left)
-                for card in cards:
-                    ways[place][card] += number
 
     def sampler(self, rng: random.Random) -> Callable[[], tuple[int, ...]]:
         """Return a function that draws a world: masks of every seat and, last, the dead cards."""

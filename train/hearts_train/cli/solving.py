@@ -120,7 +120,8 @@ def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]
     lock = lock_beside(state_file)
     with held(lock, f"solve: {str(state_file)!r}"):
         check_place(save, resume)
-        remove_leftovers(lock.parent)
+        real = state_file.resolve()
+        remove_leftovers(real.parent, real.name)
         yield state_file
 
 
