@@ -90,10 +90,10 @@ format: install ## format, and fix what ruff can fix
 types: install ## check types
 	$(BIN)/mypy
 
-# Deals against the second implementation, what is hidden, damaged files, killed commands, memory.
+# Deals against the second implementation, what is hidden, damaged files, killed commands.
 verify: install ## run the random tests TIMES times as long as test-all does (hours)
 	HEARTS_TIMES=$(TIMES) $(PYTEST) -m "" $(addprefix tests/test_,$(addsuffix .py,lockstep view \
-		infos double_dummy fuzz kills soak)) $(PYTEST_ARGS)
+		infos double_dummy fuzz kills)) $(PYTEST_ARGS)
 
 mutants: install ## put faults into copies of the code; tests must catch each (an hour; continues where it stopped)
 	nice $(BIN)/python tests/mutants.py --workers $(WORKERS)

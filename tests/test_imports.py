@@ -27,7 +27,7 @@ FORBIDDEN = {
     "train/hearts_train/measure": ("torch", "stable_baselines3", "sb3_contrib"),
     "train/hearts_train/data": ("torch", "stable_baselines3", "sb3_contrib"),
     "train/hearts_train/learn": ("hearts_train.data", "typer"),
-    "train/hearts_train/web": ("typer",),
+    "train/hearts_train/web": ("typer", "torch", "hearts_train.learn"),
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
 # to those which play models made with it, where they are asked for.

@@ -244,25 +244,6 @@ def test_added_info_entry_stays_until_next_action(make: Any) -> None:
     assert not any("mine" in info for info in env.infos.values())
 
 
-def test_info_entry_added_at_end_spoils_no_result() -> None:
-    env: Any = hearts_v0.raw_env("micro")
-    env.reset(seed=3)
-    env.infos["player_0"]["array"] = array = np.zeros(2)
-    twin = copy.deepcopy(env)
-    twin.infos["player_0"]["array"][:] = 1  # arrays that a user has added are writeable
-    assert not array.any()
-    while not env.terminations["player_0"]:
-        env.step(env.game.legal_actions()[0])
-    env.infos["player_0"]["offender"] = "mine"
-    env.infos["player_0"]["more"] = 1
-    assert env.last()[-1] == env.infos["player_0"] | env.last()[-1]
-    assert (env.last()[-1]["offender"], env.last()[-1]["more"]) == ("mine", 1)
-    assert env.infos["player_1"]["offender"] == -1
-    env.step(None)
-    assert [*env.infos] == ["player_1"]
-    assert "more" not in env.last()[-1]
-
-
 # ---- nothing hidden ------------------------------------------------------------------------------
 @pytest.mark.parametrize("way", WAYS)
 @quick_cases(("rules", "players"), GAMES, QUICK, ids=lambda part: str(part))

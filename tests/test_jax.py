@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,21 +12,6 @@ from hearts_env import kernel as k
 from hearts_env.rules.presets import GAMES
 from tests.refusals import raises_hearts_error
 from tests.slow import TIMES, slow
-
-
-@slow
-def test_missing_jax_error_names_the_package() -> None:
-    code = (
-        "import sys; sys.modules['jax'] = None\n"
-        "from hearts_env import HeartsError\n"
-        "try: import hearts_env.jax\n"
-        "except HeartsError as error: print(error)"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.startswith("jax: "), shown.stdout
-    assert "pip install" in shown.stdout
-    assert "[jax]" in shown.stdout
-
 
 jax = pytest.importorskip("jax")
 from hearts_env.jax import Hearts, auto_reset  # noqa: E402

@@ -7,9 +7,6 @@ import importlib
 import inspect
 import multiprocessing
 import os
-import re
-import shutil
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,61 +18,9 @@ import pytest
 import hearts_agents
 import hearts_env
 import hearts_train
-from hearts_env.solve import solve_double_dummy
-from hearts_env.solve.dd.position import drop
 from hearts_env.support import jit as jit_module
-from hearts_env.support.jit import _digest, compiles
+from hearts_env.support.jit import compiles
 from tests.slow import quick_cases
-
-PLAY = """
-from hearts_env import Game
-from hearts_env.support.jit import cache_folder, _HERE
-game = Game.deal("micro", 1)
-while legal := game.legal_actions():
-    game.play(legal[0])
-print(cache_folder(_HERE), game.scores())
-"""
-
-
-def start(folder: Path, **streams: object) -> subprocess.CompletedProcess[str]:
-    """Play a game in a new process, with a copy of the package in a folder of no cache."""
-    shutil.copytree(
-        Path(hearts_env.__file__).parent,
-        folder / "hearts_env",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    (folder / "hearts_env" / "__pycache__").write_text("a file, where no folder can be made")
-    nowhere = str(folder / "hearts_env" / "__pycache__" / "none")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(folder),
-        "HOME": nowhere,
-        "XDG_CACHE_HOME": nowhere,
-        "LOCALAPPDATA": nowhere,
-        "NUMBA_CACHE_DIR": nowhere,
-    }
-    arguments = [sys.executable, "-B", "-c", PLAY]
-    return subprocess.run(arguments, env=environment, cwd=folder, check=True, text=True, **streams)  # type: ignore[call-overload]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_read_only_install_plays_and_shows_compiling(
-    tmp_path: Path,
-) -> None:
-    controller, terminal = os.openpty()
-    shown = start(tmp_path, stdout=subprocess.PIPE, stderr=terminal)
-    os.close(terminal)
-    lines = os.read(controller, 10_000).decode()
-    os.close(controller)
-    assert shown.stdout.startswith("None [")
-    assert lines.count("hearts_env: compiling\r\n") == lines.count("NUMBA_CACHE_DIR") == 1
-    assert "once for this installation" not in lines
-    named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", lines, re.MULTILINE)
-    assert named.count("kernel.deal") == named.count("kernel.step") == 1
-    warned = [line for line in lines.splitlines() if "arn" in line]  # and the line of its source
-    assert len(lines.splitlines()) == 1 + len(named) + len(warned)
-
 
 MODULE = """
 from hearts_env.support.jit import jit
@@ -255,25 +200,3 @@ def test_everything_compiled_code_reads_is_digested() -> None:
             found = inner
         path = Path(found.__file__ or "")
         assert compiles(path, path.read_bytes()), f"{name} of {path.name}"
-
-
-def test_only_compiled_files_change_the_digest(tmp_path: Path) -> None:
-    package = tmp_path / "package"
-    package.mkdir()
-    plain, compiled = package / "plain.py", package / "compiled.py"
-    digests = []
-    for texts in (
-        ("A = 1", "from hearts_env.support.jit import jit"),
-        ("A = 2", "from hearts_env.support.jit import jit"),
-        ("A = 2", "from hearts_env.support.jit import jit\nB = 1"),
-    ):
-        plain.write_text(texts[0])
-        compiled.write_text(texts[1])
-        digests.append(_digest.__wrapped__(package))
-    assert digests[0] == digests[1] != digests[2]
-
-
-def test_inner_functions_run_uncompiled_from_python() -> None:
-    # Compiled without an entry from Python it would crash.
-    solve_double_dummy(hearts_env.Game.deal("micro", 1))
-    assert drop(0b10110, -0b100) == 0b01010

@@ -6,7 +6,6 @@ import json
 import math
 import subprocess
 import sys
-from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 
 from hearts_train.measure.benchmark import encoded, read_benchmark, record_of
 from tests.slow import quick_cases, slow
-from tests.test_benchmark import leaves, otherwise
 from tests.test_cli import run
 
 SCRIPT = Path(__file__).resolve().parents[1] / ".ci" / "leaderboard"
@@ -117,11 +115,6 @@ def test_changed_entry_is_checked(root, monkeypatch, name, is_committed):
     assert checked(root, monkeypatch, "--base", "main") == ["mine"]
 
 
-def test_entry_with_deleted_file_is_checked(root, monkeypatch):
-    (root / script.FOLDER / "mine" / "weights.json").unlink()
-    assert checked(root, monkeypatch, "--base", "main") == ["mine"]
-
-
 def test_changes_on_main_are_not_checked(root, monkeypatch):
     git(root, "checkout", "-q", "-b", "entry")
     (root / script.FOLDER / "alone.json").write_text("[]")
@@ -172,12 +165,6 @@ def rewrite(entry, change):
     (entry / "mine.json").write_bytes(encoded(record))
 
 
-@slow
-def test_changed_module_outside_the_digest_does_not_hold(entry):
-    (entry / "chooser.py").write_text(CHOOSER.replace("weights[0]", "-1"))
-    assert "opponents[0].margin" in wrong(entry)
-
-
 def test_implausible_times_do_not_hold():
     def slower(said, here):
         run, again = ({"ms_per_card": one} for one in (said, here))
@@ -191,32 +178,6 @@ def test_implausible_times_do_not_hold():
 
 
 @slow
-def test_forged_field_of_attacks_does_not_hold(entry, monkeypatch):
-    path = entry / "attacks.json"
-    genuine, play = json.loads(path.read_bytes()), cache(script.played)
-
-    def played(words, spec, entry):  # truly played only once
-        return play(tuple(words), spec, entry)
-
-    monkeypatch.setattr(script, "played", played)
-    same = {*script.OF_THE_MACHINE, "tricks", "seed"}  # on micro all deals count
-    ways = [way for way in leaves(genuine) if not {*way} & same]
-    assert {"margin", "attacker", "ratio", "exploitability", "digest"} <= {
-        n for w in ways for n in w
-    }
-    for way in ways:
-        record = inner = json.loads(path.read_bytes())
-        for name in way[:-1]:
-            inner = inner[name]
-        inner[way[-1]] = otherwise(inner[way[-1]])
-        try:
-            found = script.attacks_differ(record, entry)
-        except (*script.DAMAGED, script.HeartsError):
-            continue
-        assert found, way
-
-
-@slow
 def test_links_and_damaged_files_do_not_hold(entry):
     (entry / "far.bin").symlink_to(entry.parents[3] / "code.py")
     (entry / "broken.json").write_text("{")
@@ -225,6 +186,15 @@ def test_links_and_damaged_files_do_not_hold(entry):
     for name in ("far.bin", "broken.json", "short.json"):
         assert f"{name}: " in found
     assert "mine.json" not in found
+
+
+@slow
+def test_attacks_inside_a_result_are_replayed(entry):
+    record = json.loads((entry / "mine.json").read_bytes())
+    attacks = json.loads((entry / "attacks.json").read_bytes())
+    attacks["gains"][0]["margin"] -= 1
+    (entry / "mine.json").write_text(json.dumps(attacks | record))
+    assert "mine.json: gains[0].margin" in wrong(entry)
 
 
 @quick_cases("spec", ["../mine/mine.py:Mine", "{}/mine.py:Mine", "pro?x=../x"], ["pro?x=../x"])
@@ -246,18 +216,3 @@ def test_code_that_tampers_with_scores_does_not_hold(entry, monkeypatch):
     subprocess.run([sys.executable, *words.split()], check=True)
     assert read_benchmark("mine.json")["result"]["margin"] == 9
     assert "margin: 9.0, now" in wrong(entry)
-
-
-@slow
-def test_attacks_inside_a_result_are_replayed(entry):
-    record = json.loads((entry / "mine.json").read_bytes())
-    attacks = json.loads((entry / "attacks.json").read_bytes())
-    attacks["gains"][0]["margin"] -= 1
-    (entry / "mine.json").write_text(json.dumps(attacks | record))
-    assert "mine.json: gains[0].margin" in wrong(entry)
-
-
-@slow
-def test_entry_without_result_does_not_hold(entry):
-    (entry / "mine.json").unlink()
-    assert "has no result" in wrong(entry)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from typing import Any
 
-import numpy as np
 import pytest
 
-from hearts_agents import HeartsVectorEnv
 from hearts_env import hearts_v0
 from hearts_env.envs.observations import MASKS
 
@@ -31,30 +28,6 @@ def test_unwrapped_parallel_environment_has_own_spaces(noop: bool, mask: str) ->
             assert inner.action_spaces[agent].n == env.rules.num_actions + noop
             assert inner.observation_space(agent) == env.observation_space(agent)
             assert observations[agent] in inner.observation_space(agent)
-
-
-# ---- the last mask -------------------------------------------------------------------------------
-@pytest.mark.parametrize("mask", MASKS)
-def test_next_step_masks_are_never_empty(mask: str) -> None:
-    """Any action for an episode that has ended plays nothing."""
-    given: dict[str, Any] = {"rules": "micro", "action_mask": mask, "autoreset_mode": "NEXT_STEP"}
-    envs, others = HeartsVectorEnv(4, **given), HeartsVectorEnv(4, **given)
-    observations, infos = envs.reset(seed=1)
-    others.reset(seed=1)
-    over, ends = np.zeros(4, bool), 0
-    for _ in range(20):
-        found = [envs.action_masks()]
-        found += [observations["action_mask"]] if mask != "info" else []
-        found += [infos["action_mask"]] if mask != "observation" else []
-        for masks in found:
-            assert (masks.any(1) & (~over | ((masks[:, 0] == 1) & (masks.sum(1) == 1)))).all()
-        actions = found[0].argmax(1)
-        observations, _, over_now, _, infos = envs.step(actions)
-        others.step(np.where(over, 7, actions))
-        assert pickle.dumps(envs.arena.states) == pickle.dumps(others.arena.states)
-        ends += over.sum()
-        over = over_now
-    assert ends > 6
 
 
 # ---- the page ------------------------------------------------------------------------------------

@@ -306,34 +306,6 @@ def test_first_dealer_is_drawn_unless_given() -> None:
         assert [Match(text, 7, dealer=p).game.dealer for p in range(players)] == [*range(players)]
 
 
-def test_last_net_is_change_of_totals() -> None:
-    assert board_after("classic", [3, 4, 9, 10], [0, 26, 0, 0]).last_net == [0, 26, 0, 0]
-    text = "hoyle players=3 settlement=sweepstakes max_deals=2"
-    assert board_after(text, [13, 0, 0]).last_net == [-13, 0, 0]
-    # All have points: the pool of 26 is left at the end, and each share is 26 / 3.
-    share = Fraction(26, 3)
-    assert board_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
-
-
-def test_revoke_in_a_match_is_charged() -> None:
-    match = Match("two_player", seed=1)
-    offender = match.current_player
-    assert offender is not None
-    match.revoke()
-    assert match.last_game is not None
-    dead = match.last_game.kitty
-    at_stake = 20 - sum(card[1] == "H" for card in dead) - 13 * ("QS" in dead)
-    assert match.totals[offender] == at_stake
-    assert match.totals[1 - offender] == 0
-    assert match.num_deals == 1
-    # In chips it is settled like points taken: hoyle of four, all 13 of them.
-    match = Match("hoyle", seed=1)
-    offender = match.current_player
-    match.revoke()
-    assert sorted(match.totals) == [87, *[100 + Fraction(13, 3)] * 3]
-    assert match.totals[offender] == 87  # type: ignore[index]
-
-
 # ---- the object ----------------------------------------------------------------------------------
 
 
@@ -358,12 +330,3 @@ def test_copies_play_on_identically(text: str) -> None:
         assert play_some(twin, 200, seed=2) == match
         assert (twin.totals, twin.pool) == (match.totals, match.pool)
     assert match != "match"
-
-
-def test_lists_of_a_match_are_copies():
-    match = Match("two_player", seed=1)
-    match.totals[0] = 95
-    match.totals.append(9)
-    match.last_net.append(3)
-    assert match.totals == [0, 0]
-    assert 3 not in match.last_net

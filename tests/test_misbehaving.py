@@ -50,16 +50,6 @@ class Batch(Lowest):
         return np.array(given) if all(isinstance(one, int) for one in given) else given
 
 
-class Closes(Lowest):
-    """A generator that is closed before its end."""
-
-    def act_batch(self, views):
-        for view in views:
-            if goes_wrong(view):
-                raise GeneratorExit
-            yield self.act(view)
-
-
 class Tampers(Lowest):
     """Change the views, then answer correctly."""
 
@@ -108,7 +98,6 @@ KINDS = [
             (KeyboardInterrupt(), "KeyboardInterrupt"),
         )
     ),
-    (Closes, None, "raised", "GeneratorExit"),
     *(
         (cls, lambda _, given=given: given, "illegal", words)
         for cls in (Lowest, Batch)

@@ -21,7 +21,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
-from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
+from hearts_env import BatchGame, CheckpointError, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
@@ -143,19 +143,6 @@ def test_maskable_ppo_agent_matches_its_predictions(models, views):
     drawn = [agent.act_batch(views) for _ in range(50)]
     assert masks[np.arange(len(views)), drawn].all()
     assert (np.ptp(drawn, axis=0) > 0).any()
-
-
-def test_model_agent_ignores_later_training(models, views):
-    model = copy.deepcopy(models["PPO"].policy)
-    holder = copy.copy(models["PPO"])
-    holder.policy = model
-    agent = make_agent(holder)
-    before = agent.act_batch(views).tolist()
-    with torch.no_grad():
-        model.action_net.weight.mul_(-1)
-        model.action_net.bias.mul_(-1)
-    assert agent.act_batch(views).tolist() == before
-    assert make_agent(holder).act_batch(views).tolist() != before
 
 
 def test_model_is_accepted_wherever_agents_are(models):
@@ -386,14 +373,11 @@ def test_onnx_evaluates_without_trust(linear):
     ("data", "end", "message"),
     [
         (onnx(), "", "encoder"),
-        (onnx(), "?encoder=flt", "encoder flt flat"),
         (onnx(), "?encoder=recall&rules=micro", "encoder (192,) (90,) encoder=flat"),
         (onnx(taken=(1, SIZE)), "?encoder=flat", "agent 1 dynamic_axes"),
         (onnx(more=_field(11, _put("h", ("n", 8)))), "?encoder=flat", "agent 2 h action_mask"),
         (onnx(more=_field(11, _put("mask", ("n", 8), 8))), "?encoder=flat", "agent string masks"),
-        (onnx(kind=9), "?encoder=flat", "agent ONNX"),
         (b"hello", "?encoder=flat", "agent ONNX"),
-        (onnx(WEIGHTS[:, :5]), "?encoder=flat&rules=micro", "agent"),
         (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "agent NaN"),
     ],
 )
@@ -444,43 +428,32 @@ def written(kind, path):
             save_file({name: array.numpy() for name, array in weights.items()}, path)
         case "pickle":
             path.write_bytes(pickle.dumps({"weights": Runs()}))
-        case "keras":
-            path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(500))
         case _:
             held = {
                 "state dict": weights,
                 "checkpoint": {"model_state_dict": weights, "optimizer_state_dict": {}},
                 "module": module,
-                "older": {**weights, "own": Runs()},
             }
-            torch.save(held[kind], path, _use_new_zipfile_serialization=kind != "older")
+            torch.save(held[kind], path)
     return path
 
 
-@pytest.mark.parametrize("options", ["", "?encoder=flat&activation=relu"])
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
         ("state dict", "sd.pt"),
-        ("state dict", "DQN.PTH"),
-        ("state dict", "weights.pth"),
         ("checkpoint", "ckpt.pt"),
-        ("checkpoint", "ckpt.tar"),
-        ("checkpoint", "last.ckpt"),
         ("module", "pytorch_model.bin"),
-        ("older", "old.pt"),
         ("pickle", "net.pkl"),
-        ("pickle", "net"),
-        ("keras", "net.h5"),
     ],
 )
-def test_bare_weights_are_refused_unread_with_fix(kind, name, options, tmp_path, monkeypatch):
+def test_bare_weights_are_refused_unread_with_fix(kind, name, tmp_path, monkeypatch):
     written(kind, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     with raises_hearts_error(
         CheckpointError, "agent", name, "only weights", hint="hearts agents --new"
     ):
-        make_agent(name + options, allow_code=True)
+        make_agent(name, allow_code=True)
 
 
 def test_foreign_safetensors_are_refused_with_fix(tmp_path):
@@ -522,18 +495,3 @@ def test_agent_file_with_training_checkpoint_plays_its_network(views, tmp_path):
     before = participant.digest
     (tmp_path / "my_agent.py").write_text(LOADS_WEIGHTS.replace("Tanh", "ReLU"))
     assert Participant(f"{tmp_path / 'my_agent.py'}:my_agent", 0).digest != before
-
-
-def test_legal_minus_infinity_is_above_illegal_actions(tmp_path):
-    pytest.importorskip("onnxruntime")
-    game = Game.deal(RULES, seed=1)
-    view = game.view(game.current_player or 0)
-    observation = encode(ENCODER, view)
-    weights = np.full((SIZE, ACTIONS), 1.0, np.float32)
-    weights[:, view.legal_actions()] = -3e38  # the sums overflow to minus infinity
-    with np.errstate(over="ignore"):
-        given = observation.astype(np.float32) @ weights
-    assert np.isneginf(given).sum() == len(view.legal_actions())
-    (tmp_path / "model.onnx").write_bytes(onnx(weights))
-    agent = make_agent(tmp_path / "model.onnx", encoder="flat")
-    assert agent.act(view) in view.legal_actions()

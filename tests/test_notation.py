@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
-from hearts_env.cards import ALL_CARDS, mask_of, parse_card, sort_cards
+from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.game.notation import Record, parse_games, parse_records
 from hearts_train.web.review import read_deal
 from tests.deals import play
@@ -139,12 +139,6 @@ def test_invalid_card_is_refused(text: object) -> None:
         parse_card(text)
 
 
-def test_deck_is_sorted_by_suit_and_rank() -> None:
-    # ♣ ♦ ♠ ♥, each suit low to high.
-    assert sort_cards(["2H", "AS", "2S", "AD", "TC", "9C"]) == ("9C", "TC", "AD", "2S", "AS", "2H")
-    assert mask_of([0, 3]) == 9
-
-
 # ---- round trips ---------------------------------------------------------------------------------
 
 
@@ -204,41 +198,28 @@ def test_history_allows_comments_and_omitted_fields() -> None:
         # the header
         ('[Rules "micro"]\n', "", ['[Rules "two_player"]']),
         ('"micro"', '"macro"', ["'macro'", "'micro'"]),
-        ('"micro"', "micro", ["line 1", '[Name "value"]']),
         ('[Deal "0"]', '[Deal "x"]', ["[Deal]", "'x'"]),
-        ('[Deal "0"]', '[Deal "0 1"]', ["[Deal]", "'0 1'"]),
         ('[Deal "0"]', '[Deal "-1"]', ["deal_number", "-1"]),
         ('[Dealer "0"]', '[Dealer "0"]\n[Dealer "1"]', ["line 4", "[Dealer]"]),
         ('[Dealer "0"]', '[Totals "1 2 3"]', ["totals", "2"]),
-        ('[Dealer "0"]', '[Totals "a b"]', ["[Totals]", "'a b'"]),
         ('[Hand 1 "AC AD AH"]\n', "", ['[Hand 1 "..."]']),
-        ("[Hand 1", "[Hand 0", ["line 5", "[Hand 0]"]),
         ("[Kitty", '[Hand 2 "QD AS"]\n[Kitty', ["[Hand 2]", "1"]),
         ("AC AD AH", "AC AD", ["hands[1]", "2", "3"]),
         # the play
         ("1. 0: QC AC", "1. 0: QC QD", ["line 9", "QD", "AC"]),
         ("1. 0: QC AC", "1. 1: AC QC", ["line 9", "player 0"]),
-        ("1. 0: QC AC", "1. 0: QC 9C", ["line 9", "'9C'"]),
         ("1. 0: QC AC", "1. 0: QC A", ["line 9", "'A'", "(2..9"]),
-        ("1. 0: QC AC", "1. 0: QC AC AD", ["line 9", "2"]),
         ("1. 0: QC AC", "2. 0: QC AC", ["line 9", "trick 1"]),
         ("1. 0: QC AC", "1. 0: QC", ["line 10", "trick 1"]),
-        ("1. 0: QC AC\n", "1. 0: QC\n1. 1: AC\n", ["line 10", "trick 1"]),
         ("1. 0: QC AC", "1. 0 QC AC", ["line 9", "'1. 0: 2C 4C'"]),
         ("1. 0: QC AC", "play QC", ["line 9", "'revoke 0'"]),
         ("1. 0: QC AC", "pass 0: QC", ["line 9", "player 0", "play"]),
         ("1. 0: QC AC", "moon 0: off", ["line 9", "player 0", "play"]),
-        ("1. 0: QC AC", "moon 0: us", ["line 9", "moon 0: off"]),
         ("1. 0: QC AC", "revoke 1", ["line 9", "player 0"]),
-        ("1. 0: QC AC", "revoke 0", ["line 10"]),
         ("3. 0: QS AH\n", "3. 0: QS AH\n4. 1: QD\n", ["line 12"]),
-        ("3. 0: QS AH\n", "3. 0: QS AH\nrevoke 1\n", ["line 12"]),
         ('[Scores "1 14"]', '[Scores "14 1"]', ["[Scores]", "14 1", "1 14"]),
         # an exchange
-        ("pass 0: 2C\n", "pass 1: 5H\n", ["line 7", "player 0"]),
-        ("pass 0: 2C\n", "pass 0: 4C\n", ["line 7", "4C"]),
         ("pass 0: 2C\n", "pass 0: 2C 3H\n", ["line 7", "player 1"]),
-        ("pass 2: 7H\n", "", ["line 9", "player 2", "pass"]),
         ("1. 1: 2C", "1. 0: 2C", ["line 10", "player 1"]),
     ],
 )
@@ -330,15 +311,6 @@ def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:
     assert parse_records(text + text) == [record, record]
 
 
-def test_tag_beginning_like_a_field_begins_no_game() -> None:
-    tags = {"RulesVersion": "3", "Rulesbook 1": "x", "Handicap": "0"}
-    text = Game.from_text(MICRO).to_text(tags)
-    assert [record.tags for record in parse_records(text + text)] == [tags, tags]
-    spaced = MICRO.replace("[Rules", "[ Rules")  # a second game, as the first may be written
-    header = spaced.partition("\n\n")[0].replace('[Scores "1 14"]', "")
-    assert len(parse_games(f"{header}\n{spaced}")) == 2
-
-
 def test_tags_may_stand_anywhere_in_a_header() -> None:
     for before, after in (("", '[Site "here"] # a comment'), ('[Site "here"]', "")):
         text = f"{before}\n{MICRO.replace('[Kitty', f'{after}{chr(10)}[Kitty')}"
@@ -352,9 +324,7 @@ def test_tags_may_stand_anywhere_in_a_header() -> None:
     [
         ('[Player 2 "x"]', ["[Player 2]", "1"]),
         ('[Player "x"]', ["[Player]", "0 to 1"]),
-        ('[Deal 3 "1"]', ["[Deal 3]", "Deal"]),
         ('[Date "x"]\n[Date "y"]', ["line 3"]),
-        ("[Date x]", ["line 2"]),
     ],
 )
 def test_wrong_fields_are_named(line: str, words: list[str]) -> None:

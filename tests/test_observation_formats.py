@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict
-from gymnasium.utils.env_checker import check_env
 
-from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
-from hearts_env.encoders import ENCODERS
 from hearts_env.envs.observations import DTYPES, MASKS
 from tests.learners import LEARNERS, made, turns
 from tests.refusals import raises_hearts_error
@@ -27,40 +24,6 @@ def array_of(observation: Any) -> Any:
 
 
 # ---- PettingZoo ----------------------------------------------------------------------------------
-@pytest.mark.parametrize("observation", ENCODERS)
-@pytest.mark.parametrize("dtype", [None, *DTYPES])
-def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None) -> None:
-    """Only float16 rounds. A copy in mid-game returns the same."""
-    plain: Any = hearts_v0.raw_env("mini", observation=observation)
-    own = plain.encoder.space(plain.rules).dtype
-    if dtype == "int8" and own != np.int8:
-        with raises_hearts_error(HeartsError, "dtype", "int8", own):
-            hearts_v0.raw_env("mini", observation=observation, dtype=dtype)
-        return
-    cast: Any = hearts_v0.raw_env("mini", observation=observation, dtype=dtype, action_mask="info")
-    box = cast.observation_space("player_1")
-    assert isinstance(box, Box)
-    assert box.dtype == cast.observation_format.dtype == (dtype or own)
-    for env in (plain, cast):
-        env.reset(seed=3)
-    for _ in range(5):
-        for env in (cast, copy.deepcopy(cast), pickle.loads(pickle.dumps(cast))):
-            for agent in env.possible_agents:
-                seen, wanted = env.observe(agent), plain.observe(agent)
-                assert seen in box
-                assert np.array_equal(seen, wanted["observation"].astype(seen.dtype))
-                assert np.array_equal(env.infos[agent]["action_mask"], wanted["action_mask"])
-        action = plain.game.legal_actions()[-1]
-        plain.step(action)
-        cast.step(action)
-        assert cast.last()[0] in box
-
-
-def test_dtype_may_be_a_numpy_type() -> None:
-    for dtype in (np.float32, np.dtype("float32"), "float32"):
-        assert hearts_v0.raw_env(dtype=dtype).observation_format.dtype == np.float32
-    text = hearts_v0.raw_env(observation="text", dtype="uint8")  # its own
-    assert text.observation_format.dtype == np.uint8
 
 
 def test_bounds_follow_the_dtype() -> None:
@@ -172,31 +135,6 @@ def check_last(env: Any, last: Any, other: Any, mask: str) -> None:
     assert np.array_equal(array, other["terminal_observation"].astype(array.dtype))
     if mask != "info":
         assert not last["action_mask"].any()
-
-
-def test_gymnasium_checker_accepts_every_format() -> None:
-    for options in ({"dtype": "float32"}, *({"action_mask": mask} for mask in MASKS)):
-        check_env(HeartsEnv("mini", **options), skip_render_check=True)
-        check_vector(HeartsVectorEnv(2, "mini", **options))
-
-
-def check_vector(envs: Any) -> None:
-    observations, _ = envs.reset(seed=1)
-    assert observations in envs.observation_space
-
-
-@pytest.mark.slow
-def test_stable_baselines3_learns_from_every_format() -> None:
-    contrib = pytest.importorskip("sb3_contrib")
-    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
-
-    for policy, options in (
-        ("MultiInputPolicy", {"action_mask": "observation"}),
-        ("MlpPolicy", {"dtype": "float32"}),
-    ):
-        envs = HeartsSB3VecEnv(4, "micro", seed=1, **options)
-        sizes = {"n_steps": 8, "batch_size": 16, "n_epochs": 1}
-        contrib.MaskablePPO(policy, envs, **sizes, device="cpu").learn(64)
 
 
 def test_encoder_with_invalid_space_is_named() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import random
-import subprocess
-import sys
 import unittest
 from collections import Counter
 from typing import Any
@@ -60,21 +58,6 @@ def test_rules_survive_as_openspiel_parameter(text: str) -> None:
 def test_invalid_parameter_is_refused(parameters: dict[str, Any], message: str) -> None:
     with raises_hearts_error(HeartsError, *message.split()):
         Setup(parameters)
-
-
-@pytest.mark.slow
-def test_missing_openspiel_error_names_the_package() -> None:
-    code = (
-        "import sys; sys.modules['pyspiel'] = None\n"
-        "from hearts_env import HeartsError, openspiel\n"
-        "for call in (openspiel.register, lambda: openspiel.load('micro')):\n"
-        "    try: call()\n"
-        "    except HeartsError as error: print(error)"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    lines = shown.stdout.splitlines()
-    assert len(lines) == 2
-    assert all("pip install open_spiel (open_spiel 1." in line for line in lines), lines
 
 
 @pytest.mark.parametrize(("name", "players"), GAMES)
@@ -272,20 +255,6 @@ def test_observer_returns_the_information_state() -> None:
         game.make_py_observer(None, {"x": 1})
 
 
-@pytest.mark.parametrize("recall", [False, True])
-def test_observer_exists_only_for_whole_observations(recall: bool) -> None:
-    """OpenSpiel wants None for them, and no error."""
-    game = openspiel.load("micro")
-    kinds = pyspiel.PrivateInfoType
-    observation = importlib.import_module("open_spiel.python.observation")
-    for public, private in itertools.product((False, True), kinds.__members__.values()):
-        asked = pyspiel.IIGObservationType(
-            perfect_recall=recall, public_info=public, private_info=private
-        )
-        is_whole = public and private == kinds.SINGLE_PLAYER
-        assert (observation.make_observation(game, asked) is not None) == is_whole
-
-
 # ---- its own batteries ---------------------------------------------------------------------------
 def their_tests(name: str, kind: str) -> unittest.TestSuite:
     """OpenSpiel's ``api_test`` on one game, on the whole tree or on some of it."""
@@ -321,12 +290,3 @@ def test_games_pass_openspiel_api_test(name: str, kind: str) -> None:
     their_tests(name, kind).run(result)
     assert result.testsRun >= 5
     assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
-
-
-def test_invalid_policy_answer_is_refused() -> None:
-    game = openspiel.load("micro first_lead=eldest_hand")
-    asked = openspiel.spiel_policy(game, lambda views: views.legal_table * 0.7)
-    with raises_hearts_error(HeartsError, "policy"):
-        asked.action_probabilities(deal_of(game, 1))
-    with raises_hearts_error(HeartsError, "state"):
-        asked.action_probabilities(game.new_initial_state())

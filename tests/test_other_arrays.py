@@ -64,13 +64,11 @@ def test_unwritable_arrays_are_refused() -> None:
         (torch.zeros(shape, dtype=torch.float64), "out float64"),
         (torch.zeros(shape, dtype=torch.bfloat16), "out Tensor BFloat16"),
         (torch.zeros(shape, requires_grad=True), "out Tensor"),
-        (torch.zeros((3, 3)), "out"),
         (torch.zeros(shape[::-1]).T, "out"),
         (Lent(fixed), "out"),
         (Lent(np.zeros(shape, np.int8), device=2), "out Lent"),
         (Lent(np.zeros(shape, np.int8), copies=True), "out Lent"),
         ([[0] * shape[1]] * 2, "out"),
-        (torch.Tensor, "out"),
     ):
         with raises_hearts_error(HeartsError, *message.split()):
             batch.observe(out)

@@ -140,9 +140,7 @@ def test_own_code_without_permission_raises(code, monkeypatch):
     [
         ("network.module", "mine.py:OneOutput", ["logits"]),
         ("network.module", "mine.py:MyNett", ["MyNet"]),
-        ("network.module", "none.py:MyNet", ["none.py"]),
         ("network.module", "mine.py:rules_place", ["fails"]),
-        ("env.observation", "mine.py:MyNet", ["MyNet"]),
         ("env.observation", "mine.py:Encoder", ["MyEncoder"]),
     ],
 )

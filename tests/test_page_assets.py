@@ -28,12 +28,9 @@ def test_every_card_uses_the_pages_ink() -> None:
     named = [element.get("id") for element in sprite.iter() if element.get("id")]
     assert len(named) == len(set(named))
     assert {use.get("href") for use in sprite.iter(f"{SVG}use")} <= {f"#{name}" for name in named}
-    assert len(assets.sprite()) < 400_000
     for card in ALL_CARDS:
         inks = {path.get("fill") for path in symbols[card].iter(f"{SVG}path")}
         assert inks - {"none"} == {"currentColor"}
-        rank = "10" if card[0] == "T" else card[0]
-        assert rank in {text.text for text in symbols[card].iter(f"{SVG}text")}
 
 
 def test_all_modules_are_inlined() -> None:

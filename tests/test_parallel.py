@@ -130,14 +130,6 @@ def test_waiting_in_turn_is_an_illegal_action() -> None:
     with raises_hearts_error(IllegalActionError, "action", 28):
         env.step(dict.fromkeys(env.agents, 28))
     assert env.unwrapped.game == before
-    env = hearts_v0.parallel_env(noop=True, illegal_action="revoke")
-    env.reset(seed=1)
-    assert all(env.step(dict.fromkeys(env.agents, 28))[2].values())
-    assert env.unwrapped.game.revoker is not None
-    env = hearts_v0.parallel_env()
-    env.reset(seed=1)
-    with raises_hearts_error(IllegalActionError, "action", 28):
-        env.step(dict.fromkeys(env.agents, 28))
 
 
 # ---- names ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hearts_train.measure.display import (
 )
 from tests.refusals import mistake, raises_hearts_error
 from tests.slow import quick_cases
-from tests.test_cli import ROOT, run
+from tests.test_cli import run
 
 pytest.importorskip("matplotlib")
 
@@ -53,12 +53,6 @@ def test_picture_format_follows_its_suffix(kind, tmp_path):
 )
 def test_unknown_suffix_is_refused_before_the_work(words, name, tmp_path):
     mistake(run(*words, "--plot", tmp_path / name), "--plot", name)
-
-
-def test_all_pictures_are_written_in_one_place():
-    files = [*(ROOT / "train").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]
-    drawing = [f.name for f in files if ".savefig(" in f.read_text(encoding="utf-8")]
-    assert drawing == ["display.py"]
 
 
 def test_failed_save_keeps_the_old_picture(tmp_path, monkeypatch):

@@ -10,14 +10,14 @@ from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_agents.search import mean_rows, working_memory
-from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env import BatchGame, Game, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import TranspositionTable
 from hearts_train.executor import spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.loop import make_learner
-from hearts_train.learn.pretraining import Column, Positions, Pretraining, Teacher
+from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.training_runs import on_update
@@ -58,19 +58,6 @@ def test_teacher_values_equal_those_of_pimc(preset):
         for view, row in zip(views, means, strict=True):
             np.testing.assert_allclose(row[view.legal_actions()], pimc.margins(view))
             assert np.isfinite(row).sum() == len(view.legal_actions())
-
-
-@pytest.mark.parametrize("name", ["flat", "ranked", "text", "history"])
-def test_packed_observations_unpack_unchanged(name):
-    encoder = make_encoder(name)
-    column, space = Column.of(encoder, MICRO), encoder.space(MICRO)
-    given = np.stack([space.sample() for _ in range(9)])
-    for rows in (given, given[:0]):
-        kept = column.pack(rows)
-        assert kept.nbytes <= rows.nbytes / (1 if name == "text" else 7)
-        read = column.unpack(kept)
-        assert (read.dtype, read.shape) == (given.dtype, rows.shape)
-        np.testing.assert_array_equal(read, rows)
 
 
 @pytest.mark.slow
@@ -248,10 +235,8 @@ def test_unfitting_start_player_raises(trained):
     path, _ = trained
     for changes in (
         {"network": {"trunk": [24], "start": path}},
-        {"network": RECIPE["network"] | {"activation": "tanh", "start": path}},
         {"pretraining": RECIPE["pretraining"]},
         {"env": {"rules": "mini", "num_envs": 16}},
-        {"env": {"rules": "micro", "num_envs": 16, "observation": "ranked"}},
     ):
         with raises_hearts_error(ConfigError, "network.start"):
             starting(path, **changes)
@@ -264,9 +249,7 @@ def test_unfitting_start_player_raises(trained):
 @pytest.mark.parametrize(
     ("rules", "magnet", "words"),
     [
-        ("micro", "pro", ["pro"]),
         ("micro", "champion", ["two_player"]),
-        ("micro", "no-such", []),
         ("mini", "champion", ["champion"]),
     ],
 )
@@ -297,8 +280,3 @@ def test_signal_while_gathering_positions_stops_the_run(tmp_path, monkeypatch, c
     assert result.updates == 0
     assert " left" in capsys.readouterr().err.partition("gathering positions: ")[2]
     assert train(resume=tmp_path / "run").is_finished
-
-
-def test_rules_that_pimc_cannot_play_raise():
-    with raises_hearts_error(HeartsError, "rules"):
-        make_learner(recipe(env={"rules": "classic", "num_envs": 16}))

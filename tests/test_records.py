@@ -9,7 +9,6 @@ import contextlib
 import json
 import signal
 
-import numpy as np
 import pytest
 
 from hearts_agents import champion as champions
@@ -17,11 +16,9 @@ from hearts_agents.search import PimcBelief
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, __version__
 from hearts_env.support.interrupts import Interrupted, interruptible
-from hearts_env.support.progress import silent
 from hearts_train import store
 from hearts_train.measure.contest import Contest, read_saved
-from hearts_train.measure.duel import Block, MatchBlock
-from hearts_train.measure.evaluation import evaluate, evaluations
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.players import CODE, Lowest, network_player
@@ -84,30 +81,6 @@ def test_resumed_file_plays_only_missing_blocks(tmp_path, played, unit):
         played.clear()
         evaluate(*ARGUMENTS, unit=unit, resume=file)
         assert played == []
-
-
-@pytest.mark.parametrize(
-    ("block", "wrong"),
-    [
-        (Block, {"deals": -1}),
-        (Block, {"deals": 0}),
-        (Block, {"seconds": ["9" * 400, 0]}),
-        (Block, {"took": float("nan")}),
-        (MatchBlock, {"deals": -1}),
-        (MatchBlock, {"won": [1.0]}),
-        (MatchBlock, {"ahead": [float("inf"), 0.0]}),
-        (MatchBlock, {"took": "long"}),
-    ],
-)
-def test_impossible_block_is_refused(block, wrong):
-    made = {
-        Block: lambda: Block(0, 1, *(np.zeros((2, 2), np.int64),) * 2, np.zeros(2, np.int64)),
-        MatchBlock: lambda: MatchBlock(0, 1, *(np.zeros((1, 2)),) * 3),
-    }
-    record = json.loads(json.dumps(made[block]().to_json()))
-    assert block.of(record, 2).to_json() == record
-    with pytest.raises(ValueError):
-        block.of(record | wrong, 2)
 
 
 @pytest.fixture(scope="module")
@@ -200,17 +173,6 @@ def test_digest_covers_code_weights_and_options(tmp_path, monkeypatch):
     assert len({None, solved, digest("equilibrium")}) == 3
     assert len({None, champion, *others, digest("champion")}) == 5
     assert digest("pro") is None
-
-
-def test_each_agent_is_made_once(monkeypatch):
-    made, make = [], AgentSpec.make
-    monkeypatch.setattr(
-        "hearts_agents.spec.AgentSpec.make",
-        lambda spec, seed: made.append(spec.text) or make(spec, seed),
-    )
-    contest = Contest(["pro", "easy", "standard"], "micro", 0)
-    assert len(list(evaluations(contest, 20, silent))) == 2
-    assert made == ["pro", "easy", "standard"]
 
 
 # ---- stopped and killed --------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,12 +11,11 @@ import numpy as np
 import pytest
 from pettingzoo.test import render_test
 
-from hearts_env import Game, HeartsError, Rules, hearts_v0
+from hearts_env import Game, Rules, hearts_v0
 from hearts_env.envs import drawing
 from hearts_env.rules.presets import GAMES
 from hearts_env.views.picture import picture_of
 from tests.lockstep import QUICK, SAMPLE
-from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 from tests.strategies import positions
 
@@ -143,53 +141,6 @@ def test_revoke_scores_show_only_with_known_kitty() -> None:
     assert picture_of(awarded, 1).message.endswith("player_0 15 points, player_1 0 points")
 
 
-def test_picture_names_all_winners() -> None:
-    """Each takes one heart, and the queen of spades is in the kitty."""
-    game = Game("micro", [["QC", "QD", "QH"], ["AD", "AS", "AH"]], ["AC", "QS"])
-    for card in ("QC", "AH", "AD", "QD", "AS", "QH"):
-        game.play(card)
-    picture = picture_of(game)
-    assert picture.message.splitlines()[0] == "player_0 and player_1 share the lowest score"
-    assert picture.winners == (0, 1)
-
-
-def test_messages_of_moon_and_revoke() -> None:
-    rules = Rules.preset("micro").replace(moon="choose")
-    hands = [["QC", "QH", "AH"], ["QD", "QS", "AS"]]
-    game = Game(rules, hands)
-    for card in ("QC", "QS", "QH", "AS", "AH", "QD"):
-        game.play(card)
-    picture = picture_of(game, names=["Ann", "Bob"])
-    assert picture.phase == "moon"
-    assert picture.legal == ()
-    assert picture.message == "Ann has shot the moon\nto choose: moon:off is 8, moon:others is 9"
-    game.play(9)
-    message = picture_of(game, names=["Ann", "Bob"]).message
-    assert message == "Ann has shot the moon\nAnn wins\nAnn 0 points, Bob 15 points"
-    game = Game(rules, hands)
-    game.revoke()
-    message = picture_of(game, message="So there.").message
-    assert message.splitlines()[:2] == ["So there.", "player_0 pays for an illegal action"]
-
-
-def test_picture_shows_match_totals() -> None:
-    game = Game.deal("hoyle", 1)
-    assert [seat.total for seat in picture_of(game).seats] == [None] * 4
-    totals: list[int | Fraction] = [Fraction(201, 2), 99, 100, Fraction(201, 2)]
-    assert [seat.total for seat in picture_of(game, totals=totals).seats] == totals
-    game = Game.deal("classic", 1, totals=[5, 0, 21, 0])
-    assert [seat.total for seat in picture_of(game).seats] == [5, 0, 21, 0]
-
-
-def test_unknown_viewer_is_refused() -> None:
-    with raises_hearts_error(
-        HeartsError, "render_for", value="curent_player", hint="current_player"
-    ):
-        picture_of(Game.deal("mini", 1), "curent_player")
-    with raises_hearts_error(HeartsError, "player", value=5):
-        picture_of(Game.deal("mini", 1), 5)
-
-
 # ---- the environment's modes ---------------------------------------------------------------------
 @quick_cases("game", SAMPLE, SAMPLE[:1], ids=lambda g: f"{g[0]}-{g[1]}")
 def test_env_passes_pettingzoo_render_test(game: tuple[str, int]) -> None:
@@ -200,22 +151,6 @@ def test_env_passes_pettingzoo_render_test(game: tuple[str, int]) -> None:
         return hearts_v0.env(*game, episode=episode, **kwargs)
 
     render_test(make, {"svg": lambda drawn: ElementTree.fromstring(drawn).tag == f"{SVG}svg"})
-
-
-def test_without_a_mode_render_warns() -> None:
-    env = hearts_v0.env()
-    env.reset(seed=1)
-    with pytest.warns(UserWarning, match="without specifying any render mode"):
-        assert env.render() is None
-
-
-def test_render_options_change_the_drawing() -> None:
-    env: Any = hearts_v0.raw_env(render_mode="ansi")
-    env.reset(seed=1)
-    assert env.render().startswith("two_player |")
-    env.render_mode = "svg"
-    assert env.render().startswith("<svg")
-    assert env.render_mode == "svg"
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from hearts_env.render import (
     render_rgb,
     render_svg,
 )
-from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, background, table_items
+from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, table_items
 from hearts_env.render.shapes import Group, Item, Path, Rect, Text, text_width
 
 CARDS = tuple(rank + suit for suit in "CDSH" for rank in "23456789TJQKA")
@@ -276,62 +276,10 @@ def test_legal_cards_are_raised_and_others_are_not() -> None:
 # --- pixels -----------------------------------------------------------------------------------
 
 
-def test_rgb_has_the_shapes_of_the_layout() -> None:
-    pytest.importorskip("PIL")
-    picture = one_card("AH")
-    (card,) = groups(table_items(picture), "card")
-    left, top, right, bottom = box_of(card)
-    frame = render_rgb(picture)
-    heart = frame[round((top + bottom) / 2), round((left + right) / 2)].astype(int)
-    paper = frame[round(bottom - 50), round(right - 12)].astype(int)
-    felt = frame[450, 480].astype(int)
-    assert heart[0] > 180 > 80 > heart[1], "red"
-    assert paper.min() > 230, "white"
-    assert felt[1] > max(felt[0], felt[2]), "green"
-
-
 def test_rgb_draws_names_the_font_does_not_know() -> None:
     pytest.importorskip("PIL")
     seats = (SeatPicture("Zoë Жук \x07", ("QS",)), SeatPicture("", 0))
     assert render_rgb(TablePicture("日本", seats, viewer=0)).shape == (720, 960, 3)
-
-
-@pytest.mark.parametrize(("players", "width"), [(2, 333), (5, 960)])
-def test_frame_of_cached_images_equals_whole_drawing(players: int, width: int) -> None:
-    """Compare with a drawing at three times the size, its cards at thirds of a pixel."""
-    image_module = pytest.importorskip("PIL.Image")
-    picture = busy_table(players, everything=players == 2)
-    picture = replace(picture, message="the end\nof it")
-    unit = width * 3 / WIDTH
-
-    def at_thirds(items: Iterable[Item]) -> list[Item]:
-        moved: list[Item] = []
-        for item in items:
-            if not isinstance(item, Group):
-                moved.append(item)
-            elif item.kind in ("card", "back", "chip"):
-                moved.append(item.at(round(item.x * unit) / unit, round(item.y * unit) / unit))
-            else:
-                moved += at_thirds(item.items)
-        return moved
-
-    image = image_module.new("RGB", (width * 3, round(width * 3 / 4) * 3))
-    canvas = pixels._Canvas(image, unit)
-    canvas.draw([*background(), *at_thirds(table_items(picture))])
-    whole, frame = np.array(image.reduce(3)), render_rgb(picture, width)
-    assert (frame.shape, frame.dtype, frame.flags.writeable) == (whole.shape, np.uint8, True)
-    different = np.abs(frame.astype(int) - whole)
-    # Where the edges of two items share a pixel, averaging before or after differs.
-    assert (different > 3).mean() < 0.02
-    assert different.mean() < 0.3
-
-
-def test_repeated_frame_draws_no_image_again() -> None:
-    pytest.importorskip("PIL")
-    first = render_rgb(busy_table(4))
-    drawn = pixels._image_of.cache_info().misses
-    assert np.array_equal(render_rgb(busy_table(4)), first)
-    assert pixels._image_of.cache_info().misses == drawn
 
 
 # --- text -------------------------------------------------------------------------------------
@@ -431,17 +379,6 @@ def test_window_closed_by_the_user_stays_closed() -> None:
     window.close()
 
 
-@pytest.mark.usefixtures("dummy_screen")
-def test_older_window_closes_no_newer_one() -> None:
-    frame = np.zeros((30, 40, 3), dtype=np.uint8)
-    older, newer = Window(), Window()
-    older.show(frame)
-    newer.show(frame)
-    older.close()
-    assert newer.is_open
-    newer.close()
-
-
 def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels._image_of.cache_clear()  # cached images need no library
     for module in ("PIL", "PIL.Image", "PIL.ImageDraw", "PIL.ImageFont", "pygame"):
@@ -451,19 +388,3 @@ def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(HeartsError, match=r"`render`"):
         Window().show(np.zeros((4, 4, 3), np.uint8))
     assert render_svg(busy_table(2)), "SVG needs neither"
-
-
-# ---- names -----------------------------------------------------------------------------------
-def flat(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield all shapes, including those in groups, from back to front."""
-    for item in items:
-        if isinstance(item, Group):
-            yield from flat(item.items)
-        else:
-            yield item
-
-
-@pytest.mark.parametrize("title", ["two_player", "omnibus players=6", "black_lady players=7"])
-def test_game_name_is_not_truncated(title: str) -> None:
-    items = table_items(replace(busy_table(6), title=title))
-    assert title in [item.text for item in flat(items) if isinstance(item, Text)]

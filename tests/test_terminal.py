@@ -15,7 +15,6 @@ from hearts_train.measure.analysis import best_hinter, hint
 from tests.deals import make_game
 from tests.players import code_named
 from tests.refusals import mistake
-from tests.slow import quick_count
 from tests.test_cli import command, run
 from tests.waiting import HANG
 
@@ -147,15 +146,10 @@ def test_resumed_game_equals_an_uninterrupted_one(tmp_path):
     "damage",
     [
         lambda text: "",
-        lambda text: "\x00\x01",
-        lambda text: text[: len(text) // 4],
         lambda text: text.replace('[Seed "3"]\n', ""),
         lambda text: text.replace('[Seed "3"]', f'[Seed "{"9" * 5_000}"]'),
-        lambda text: text.replace('[Seed "3"]', '[Seed "-1"]'),
         lambda text: text.replace('"standard"', '"nobody"'),
-        lambda text: text.replace('"hearts play"', '"an evening"'),
         lambda text: text.replace('"two_player"', '"micro"'),
-        lambda text: text + text,
         lambda text: Game.deal("mini", 1).to_text(),
     ],
 )
@@ -233,28 +227,6 @@ def test_deal_continues_when_an_agent_misbehaves(what, monkeypatch, capsys):
 
 
 # ---- hints ---------------------------------------------------------------------------------------
-@quick_count("deals", 2, 12)
-@pytest.mark.parametrize("rules", ["classic", "party players=5"])
-def test_hint_names_the_top_card_of_its_list(rules, deals):
-    """A repeated question gets the same hint."""
-    agent, player = make_agent("pro", seed=0), make_agent("standard", seed=1)
-    seen = 0
-    for seed in range(deals):
-        game = Game.deal(rules, seed)
-        while not game.is_over:
-            view = game.view(game.current_player)
-            if game.current_player == 0 and game.phase == "play" and len(view.legal_actions()) > 1:
-                found = hint(agent, view)
-                assert found.action == found.worths[0].action
-                best = max(found.worths, key=lambda worth: worth.margin)
-                assert found.worths[0].margin == best.margin
-                assert {worth.action for worth in found.worths} == set(view.legal_actions())
-                assert found.is_sample or not any(worth.half for worth in found.worths)
-                if seed % 4 == 0:
-                    assert hint(agent, view) == found
-                seen += 1
-            game.play(player.act(view))
-    assert seen > 6 * deals
 
 
 def test_hints_come_from_best_player_for_rules():

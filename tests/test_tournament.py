@@ -126,16 +126,6 @@ class Least(Lowest):
     """A `Lowest` of another name."""
 
 
-@pytest.mark.parametrize("deals", [2, 3, 17, 20])
-def test_any_number_of_deals_is_ranked(deals):
-    result = tournament(THREE, "micro", deals=deals, seed=1)
-    assert result.deals == deals
-    for (i, j), e in result.evaluations.items():
-        margin, ci95 = result.margin(i, j)
-        assert e.deals == deals
-        assert (margin, *ci95) == pytest.approx((e.margin, *e.ci95))
-
-
 def test_stopped_tournament_keeps_deals_of_all_pairings():
     result = tournament(["easy", "standard", "pro"], "micro", 100, show=show_until(3 * 16 + 1))
     assert (result.interrupted, result.deals) == (True, 16)

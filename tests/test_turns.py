@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -115,20 +112,6 @@ def test_illegal_action_leaves_no_stale_observation(illegal_action: str) -> None
     assert np.array_equal(observation["observation"], encode(env.encoder, env.game.view(seat)))
 
 
-def test_observations_are_handed_out_once() -> None:
-    """By ``observe`` as by ``last``, in either order."""
-    env: Any = hearts_v0.raw_env("classic")
-    env.reset(seed=2)
-    for ways in ("oo", "ol", "lo", "ll") * 3:
-        env.step(env.game.legal_actions()[0])
-        first, second = (
-            env.last()[0] if way == "l" else env.observe(env.agent_selection) for way in ways
-        )
-        for key in first:
-            assert not np.shares_memory(first[key], second[key])
-            assert np.array_equal(first[key], second[key])
-
-
 def test_writing_into_observations_spoils_nothing() -> None:
     env: Any = hearts_v0.raw_env("classic")
     env.reset(seed=2)
@@ -191,28 +174,3 @@ def test_wrapper_may_end_an_episode() -> None:
             assert any(env.last()[2:4])
             env.step(None)
         assert env.agents == []
-
-
-# ---- from Python --------------------------------------------------------------------------------
-@pytest.mark.slow
-def test_environments_play_without_compiling() -> None:
-    program = (
-        "from hearts_env import hearts_v0\n"
-        "env = hearts_v0.env('kitty', players=5)\n"
-        "env.reset(seed=1)\n"
-        "for agent in env.agent_iter():\n"
-        "    seen, reward, over, cut, _ = env.last()\n"
-        "    print(agent, seen['observation'].tolist(), reward)\n"
-        "    env.step(None if over or cut else int(seen['action_mask'].argmax()))\n"
-    )
-    shown = [
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", program],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"NUMBA_DISABLE_JIT": switch, "PYTHONHASHSEED": switch},
-        ).stdout
-        for switch in ("0", "1")
-    ]
-    assert shown[0] == shown[1] != ""

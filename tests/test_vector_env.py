@@ -9,7 +9,6 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
 from hearts_env import HeartsError, IllegalActionError, Rules
-from hearts_env.seeds import episode_seed
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 
@@ -45,10 +44,8 @@ CASES = [
     {"opponent": ["pro", "easy"], "skip_forced": True},
     {"opponent": Counting(), "reward": "points"},
     {"rules": "classic", "opponent": ["standard", Counting()], "reward": "trick"},
-    {"rules": "no_pass", "reward": "points", "seat": 2},
     {"rules": "omnibus", "players": 5, "opponent": "easy", "observation": "recall"},
     {"rules": "hoyle", "players": 3, "episode": "match", "reward": "win"},
-    {"episode": "match", "reward": "win", "steps": 500},
     {"episode": "match", "reward": "margin", "max_deals": 2},
     {
         "rules": "hoyle players=3 stake=20",
@@ -67,7 +64,6 @@ CASES = [
         "opponent": "easy",
     },
     {"illegal_action": "revoke", "reward": "trick"},
-    {"illegal_action": "revoke", "episode": "match", "max_deals": 3},
     {"rules": "kitty", "players": 3, "opponent": "standard_trump", "num_threads": 2},
 ]
 
@@ -110,15 +106,14 @@ def assert_same_final(ours, theirs, over):
 @quick_cases(
     ("mode", "case"),
     BESIDE + [(SAME, case) for case in CASES],
-    BESIDE + [(SAME, case) for case in CASES[:4] + CASES[8:12]],
+    BESIDE + [(SAME, case) for case in CASES[:4] + CASES[7:10]],
     ids=str,
 )
 def test_vector_env_equals_gymnasium_vector_of_singles(mode, case):
     """Seeds, masks, rewards, ends and infos, illegal actions among them, in each mode."""
     n, everywhere = 4, np.ones(4, bool)
-    options = {name: value for name, value in case.items() if name != "steps"}
-    ours = HeartsVectorEnv(n, autoreset_mode=mode, **options)
-    options.pop("num_threads", None)
+    ours = HeartsVectorEnv(n, autoreset_mode=mode, **case)
+    options = {name: value for name, value in case.items() if name != "num_threads"}
     theirs = SyncVectorEnv([lambda: HeartsEnv(**options)] * n, autoreset_mode=mode)
     assert ours.metadata["autoreset_mode"] is ours.autoreset_mode is mode
     assert ours.observation_space == theirs.observation_space
@@ -126,7 +121,7 @@ def test_vector_env_equals_gymnasium_vector_of_singles(mode, case):
     seen, infos = ours.reset(seed=11)
     their_seen, their_infos = theirs.reset(seed=11)
     keys, ends = infos.keys(), 0
-    for _ in range(case.get("steps", 90)):
+    for _ in range(90):
         assert seen in ours.observation_space
         assert_same(seen, their_seen, everywhere)
         assert_same(infos, {key: their_infos[key] for key in keys}, everywhere)
@@ -202,25 +197,6 @@ def test_lists_are_drawn_and_pools_grow():
     assert "easy" not in met(10)
 
 
-def test_seed_repeats_and_none_continues():
-    def record(envs, seed):
-        _, infos = envs.reset(seed=seed)
-        seeds = [envs.episode_seeds.tolist()]
-        rng = np.random.default_rng(1)
-        for _ in range(14):
-            _, rewards, _, _, infos = envs.step(choose(rng, infos["action_mask"]))
-            seeds.append((envs.episode_seeds.tolist(), rewards.tolist()))
-        envs.reset()
-        return seeds, envs.episode_seeds.tolist()
-
-    envs = HeartsVectorEnv(3, opponent="easy")
-    first = record(envs, 5)
-    assert record(envs, 5) == first == record(HeartsVectorEnv(3, opponent="easy"), [5, 6, 7])
-    assert record(envs, 6) != first
-    assert first[0][0] == [episode_seed(seed, 0) for seed in (5, 6, 7)]
-    assert len({*first[0][0], *first[1]}) == 6
-
-
 def test_invalid_action_is_refused_and_illegal_may_raise():
     envs = HeartsVectorEnv(3, illegal_action="raise")
     _, infos = envs.reset(seed=1)
@@ -246,20 +222,6 @@ def test_step_after_failed_reset_is_refused():
         envs.reset(seed=1)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(np.zeros(8, np.int64))
-
-
-def test_stepping_before_reset_and_options_are_refused():
-    envs = HeartsVectorEnv(2)
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        envs.step(np.zeros(2, np.int64))
-    with raises_hearts_error(HeartsError, "options"):
-        envs.reset(options={"dealer": 1})
-    with raises_hearts_error(HeartsError, "render_mode", value="ansi"):
-        HeartsVectorEnv(2, render_mode="ansi")
-    with raises_hearts_error(HeartsError, "seed"):
-        envs.reset(seed=[1])
-    with raises_hearts_error(HeartsError, "num_envs", value=0):
-        HeartsVectorEnv(0)
 
 
 # ---- stable-baselines3 ---------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -58,32 +57,6 @@ def test_all_functions_are_compiled_and_kept(monkeypatch):
                 if not function._cache._cache_file._load_index():
                     missing.add(function.py_func.__name__)
     assert not missing
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_warmup_runs_all_parts_and_ends_processes(workers, monkeypatch):
-    shown: list[tuple[float, float]] = []
-    parts = ["double-dummy endgames", "pimc", "observations"]
-    keep_parts(monkeypatch, *parts)
-    done = warm_up(lambda *told: shown.append(told), workers=workers)
-    assert list(done) == parts
-    assert shown == [(number, 3) for number in range(4)]
-
-    def press(done: float, _total: float) -> None:
-        if done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        warm_up(press, workers=workers)
-    assert multiprocessing.active_children() == []
-
-
-def test_no_more_processes_than_parts(monkeypatch):
-    sizes = stand_in(monkeypatch, len)
-    keep_parts(monkeypatch, "games", "pimc")
-    done = warm_up(workers=5)
-    assert (done, sizes) == ({"games": 5, "pimc": 4}, [2])
 
 
 @pytest.mark.parametrize("workers", [0, 1025, "two", True])

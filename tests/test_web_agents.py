@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import threading
@@ -15,7 +14,7 @@ from hearts_agents import Agent, make_agent
 from hearts_train.web import players
 from hearts_train.web.app import create_app
 from hearts_train.web.folders import ServerFolder
-from hearts_train.web.players import Players, Workers
+from hearts_train.web.players import Players
 from tests.players import code_named
 from tests.waiting import wait_until
 from tests.web import LIMIT, PERSON_LEADS
@@ -99,48 +98,6 @@ def copies(monkeypatch) -> list[Copied]:
     return Copied.made
 
 
-def test_clock_of_a_decision_starts_with_its_thread():
-    async def play() -> None:
-        workers, begun, go = Workers("one", 1), threading.Event(), threading.Event()
-
-        def first() -> str:
-            begun.set()
-            go.wait(LIMIT)
-            return "first"
-
-        one = asyncio.create_task(workers.run(first))
-        while not begun.is_set():
-            await asyncio.sleep(0.001)
-        other = asyncio.create_task(workers.run(lambda: "other", LIMIT))
-        with pytest.raises(TimeoutError):
-            await workers.run(lambda: done.append(1), 0.01)
-        given_up = asyncio.create_task(workers.run(lambda: done.append(2)))
-        await asyncio.sleep(0)
-        given_up.cancel()
-        go.set()
-        assert await one == "first"
-        assert await other == "other"
-        assert await workers.run(lambda: "last", LIMIT) == "last"
-        assert done == []  # no one waited for it any more
-
-    done: list[int] = []
-    asyncio.run(play())
-
-
-def test_agent_with_all_threads_stuck_recovers():
-    async def play() -> None:
-        workers, go = Workers("stuck", 2), threading.Event()
-        asked = [workers.run(lambda: go.wait(LIMIT), 0.01) for _ in range(4)]
-        found = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(one) for one in found] == [TimeoutError] * 4
-        stuck = [one for one in threading.enumerate() if one.name == "hearts stuck"]
-        assert len(stuck) == 2
-        go.set()
-        assert await workers.run(lambda: "again", LIMIT) == "again"
-
-    asyncio.run(play())
-
-
 def test_slow_agent_stalls_no_other_table(tmp_path, caplog, monkeypatch):
     begun, go = threading.Event(), threading.Event()
 
@@ -205,15 +162,6 @@ def test_undo_never_asks_a_player_in_two_threads(copies, tmp_path, monkeypatch):
         go.set()
         wait_until(lambda: all(one.closed.is_set() for one in copies))
         assert [len(one.seats) for one in copies] == [1, 1]
-
-
-def test_players_are_closed_after_warm_up(copies):
-    listed = Players([MINE])
-    listed.listed = {MINE: listed.listed[MINE]}
-    copies.clear()
-    listed.warm_up()
-    assert copies
-    assert all(one.closed.wait(LIMIT) for one in copies)
 
 
 def test_further_agent_is_listed_without_its_path(tmp_path):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from hearts_train.web.hosting import Bucket, Connection, Limits
+from hearts_train.web.hosting import Connection, Limits
 from tests.waiting import wait_until
-from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
+from tests.web_browser import SOCKET, Browser, browsing, serving, sit_together, take_turns
 from tests.web_browser import client as client
 
 HELLO = {"type": "hello", "v": 1}
@@ -20,53 +20,33 @@ CREATE = {"type": "create", "rules": "two_player", "seats": [{"me": True}, {"age
 WRONG = [
     ("", "bad_message"),
     ("{", "bad_message"),
-    ("[]", "bad_message"),
-    ("null", "bad_message"),
     ("[" * 10_000, "bad_message"),
     ("9" * 5_000, "bad_message"),
     (f'{{"type": "ping", "id": {"9" * 5_000}}}', "bad_message"),
-    (f'{{"type": "undo", "table": "{TABLE}", "seq": {"9" * 5_000}}}', "bad_message"),
     ('{"type": "act", "seq": NaN}', "bad_message"),
     ('"\\ud800"', "bad_message"),
-    ({}, "bad_message"),
     ({"type": "fly"}, "bad_message"),
     ({"type": ["hello"]}, "bad_message"),
-    ({"type": "hello"}, "bad_message"),
     ({"type": "hello", "v": 2}, "bad_message"),
-    ({"type": "hello", "v": True}, "bad_message"),
     ({**HELLO, "token": "x"}, "bad_message"),
     ({**HELLO, "token": "f" * 32}, "bad_message"),  # a second person on one connection
-    ({"type": "watch"}, "bad_message"),
     ({"type": "watch", "table": 5}, "bad_message"),
     ({**HELLO, "tables": [TABLE] * 25}, "bad_message"),
     ({**HELLO, "tables": TABLE}, "bad_message"),
     ({"type": "watch", "table": "../people"}, "unknown_table"),
-    ({"type": "watch", "table": TABLE}, "unknown_table"),
     ({"type": "sit", "table": TABLE, "seat": 0}, "unknown_table"),
     ({"type": "undo", "table": TABLE, "seq": -1}, "bad_message"),
-    ({"type": "undo", "table": TABLE, "seq": 10**4_000}, "bad_message"),
-    ({"type": "sit", "table": TABLE, "seat": 10**4_000}, "bad_message"),
-    ({"type": "act", "table": TABLE, "seq": 0}, "bad_message"),
     ({"type": "act", "table": TABLE, "seq": 1.0, "actions": ["2C"]}, "bad_message"),
-    ({"type": "act", "table": TABLE, "seq": 0, "actions": []}, "bad_message"),
     ({"type": "act", "table": TABLE, "seq": 0, "actions": ["x" * 400]}, "bad_message"),
     ({**CREATE, "rules": "bridge"}, "unknown_rules"),
     ({**CREATE, "rules": "two_player hand_size=99"}, "unknown_rules"),
-    ({**CREATE, "rules": "x" * 400}, "bad_message"),
     ({**CREATE, "rules": "classic"}, "not_fit"),
-    ({**CREATE, "seats": "me"}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}] * 2}, "bad_message"),
-    ({**CREATE, "seats": [{"me": 1}, {"open": True}]}, "bad_message"),
     ({**CREATE, "seats": [{"agent": "easy"}] * 2}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}, {"agent": "easy", "open": True}]}, "bad_message"),
-    ({**CREATE, "seats": [{"me": True}, {}]}, "bad_message"),
-    ({**CREATE, "seats": [{"me": True}, 7]}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}, {"agent": ""}]}, "bad_message"),
-    ({**CREATE, "seats": [{"me": True}, {"open": False}]}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}, {"agent": "easy", "more": 1}]}, "bad_message"),
-    ({**CREATE, "match": 1}, "bad_message"),
     ({**CREATE, "seed": -1}, "bad_message"),
-    ({**CREATE, "name": 5}, "bad_message"),
     ({**CREATE, "seats": [{"me": True}, {"open": True}], "seed": 1}, "not_allowed"),
     (
         {"type": "create", "rules": "classic", "seats": [{"me": True}, *[{"agent": "pimc"}] * 3]},
@@ -93,13 +73,9 @@ def test_wrong_message_is_refused_and_the_connection_lives(tmp_path):
     "name",
     [
         "../champion",
-        "/etc/passwd",
         "os:system",
         "exec:ls",
         "pro?worlds=1",
-        "pro-v1",
-        "pimc_belief",
-        "champion.safetensors",
         "\x00",
     ],
 )
@@ -211,16 +187,6 @@ def test_browser_that_never_reads_is_cut_off():
     asyncio.run(play())
 
 
-def test_bucket_has_room_again_after_a_moment():
-    now = [0.0]
-    bucket = Bucket(60, 10.0, clock=lambda: now[0])
-    assert [bucket.take() for _ in range(70)] == [True] * 60 + [False] * 10
-    now[0] += 0.1001
-    assert [bucket.take() for _ in range(2)] == [True, False]
-    now[0] += 1000
-    assert [bucket.take() for _ in range(61)] == [True] * 60 + [False]
-
-
 def test_requests_to_the_interface_are_limited(tmp_path):
     limits = Limits(burst=10, rate=0.001)
     with serving(tmp_path, limits=limits) as client:
@@ -261,9 +227,7 @@ def test_leaving_never_closes_a_table_with_others(tmp_path):
         browsing(client) as anna,
         browsing(client) as ben,
     ):
-        seats = [{"me": True}, {"open": True}]
-        table = anna.ask(type="create", rules="micro", seats=seats)["table"]
-        ben.ask(type="sit", table=table, seat=1)
+        table = sit_together(anna, ben)
         while not anna.state["over"]:
             take_turns(anna, ben)
         leave = {"type": "leave", "table": table, "close": True}

@@ -8,11 +8,9 @@ import re
 
 import pytest
 
-from hearts_env import Game, HeartsError
 from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, players
-from tests.web import PERSON_LEADS
-from tests.web_browser import browsing, take_turns
+from tests.web_browser import browsing, sit_together, take_turns
 from tests.web_browser import client as client
 
 
@@ -88,26 +86,6 @@ def test_only_the_token_gives_the_seat_back(client):
             again.act()
 
 
-def test_card_sent_twice_is_played_once(client):
-    """As after a lost answer, and also after an undo."""
-    with browsing(client) as browser:
-        table = browser.create("two_player", "easy", seed=PERSON_LEADS)["table"]
-        first = {"type": "act", "table": table, "seq": browser.state["seq"]}
-        first["actions"] = browser.state["view"]["legal"][:1]
-        assert browser.ask(**first)["type"] == "table"
-        for _ in range(2):
-            assert browser.ask(**first)["code"] == "stale"
-            browser.state = {}
-            state = browser.until(lambda state: state["turn"] == 0)
-            assert state["view"]["hand"].count(first["actions"][0]) == 0
-            browser.act()
-            browser.until(lambda state: state["turn"] == 0)
-        undone = browser.ask(type="undo", table=table, seq=browser.state["seq"])
-        assert browser.ask(**first)["code"] == "stale"
-        browser.state = {}
-        assert browser.until(lambda state: True)["seq"] == undone["seq"]
-
-
 @pytest.mark.parametrize("match", [False, True])
 def test_undo_never_reaches_a_deal_already_shown(match, client):
     """The end of a deal shows all its cards."""
@@ -133,9 +111,7 @@ def test_undo_never_reaches_a_deal_already_shown(match, client):
 def test_next_deal_needs_everyone_each_time(client):
     """A request after one deal does not count for the next."""
     with browsing(client) as anna, browsing(client) as ben:
-        seats = [{"me": True}, {"open": True}]
-        table = anna.ask(type="create", rules="micro", seats=seats)["table"]
-        ben.ask(type="sit", table=table, seat=1)
+        table = sit_together(anna, ben)
         anna.until(lambda state: state["seats"][1]["connected"])
         for number in (1, 2, 3):
             while anna.state["turn"] is not None:
@@ -196,43 +172,9 @@ def test_hint_is_computed_once_per_position(client, monkeypatch):
         assert browser.ask(**asked)["code"] == "stale"
 
 
-def test_failed_hint_is_computed_again(client, monkeypatch):
-    original, failures = players.Listed.hint, [HeartsError("hint: once"), None]
-
-    def hint(*args):
-        if (failure := failures.pop(0)) is not None:
-            raise failure
-        return original(*args)
-
-    monkeypatch.setattr(players.Listed, "hint", hint)
-    with browsing(client) as browser:
-        table = browser.create("two_player", "standard", seed=3)["table"]
-        browser.until(lambda state: state["turn"] == 0)
-        asked = {"type": "hint", "table": table, "seq": browser.state["seq"]}
-        assert browser.ask(**asked)["type"] == "error"
-        assert browser.ask(**asked)["action"]
-    assert not failures
-
-
-def test_hint_with_four_players_covers_exchange_and_play(client):
-    seed = next(s for s in range(9) if Game.deal("classic", s).direction != "hold")
-    with browsing(client) as browser:
-        table = browser.create("classic", "easy", "easy", "easy", seed=seed)["table"]
-        for phase in ("pass", "play"):
-            browser.until(lambda state: state["turn"] == 0)
-            assert browser.state["view"]["phase"] == phase
-            hint = browser.ask(type="hint", table=table, seq=browser.state["seq"])
-            assert hint["action"] in browser.state["view"]["legal"]
-            while browser.state["view"]["phase"] == "pass":
-                browser.act()
-                browser.until(lambda state: state["turn"] == 0)
-
-
 def test_people_get_neither_hint_nor_undo(client):
     with browsing(client) as anna, browsing(client) as ben:
-        seats = [{"me": True}, {"open": True}]
-        table = anna.ask(type="create", rules="mini", seats=seats)["table"]
-        ben.ask(type="sit", table=table, seat=1)
+        table = sit_together(anna, ben, "mini")
         for person in (anna, ben):
             state = person.ask(type="watch", table=table)
             for kind in ("hint", "undo"):
@@ -270,11 +212,6 @@ def test_every_answer_has_the_headers(path, client):
 def test_files_outside_the_folder_are_not_served(client):
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static//etc/passwd", "/static/"):
         assert client.get(path).status_code == 404
-
-
-@pytest.mark.parametrize("path", [f"/t/{'9' * 5_000}", f"/healthz?{'9' * 5_000}"])
-def test_long_number_in_address_is_served(path, client):
-    assert client.get(path).status_code == 200
 
 
 def test_body_of_a_request_is_limited(client):

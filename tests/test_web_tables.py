@@ -85,25 +85,6 @@ def test_onlookers_see_only_public_facts(rules):
         game.play(rng.choice(game.legal_actions()))
 
 
-@pytest.mark.parametrize("rules", RULES)
-def test_states_follow_a_deal_card_by_card(rules, tmp_path):
-    game = played(rules, 5)
-    table, replay = table_of(game, tmp_path, 0), game.start()
-    for seq, action in enumerate(game.actions, 1):
-        follow(table, [action])
-        replay.play(action)
-        state = json.loads(message_of(table, None))
-        assert state["seq"] == seq
-        assert state["turn"] == replay.current_player
-        assert [tuple(play) for play in state["public"]["history"]] == list(replay.history)
-        assert (state["over"] is None) == (not replay.is_over)
-    over = state["over"]
-    assert over["scores"] == game.scores()
-    (record,) = parse_records(over["deal"])
-    assert record.game == game
-    assert record.names()[0] == "Anna"
-
-
 def test_undo_returns_to_the_persons_last_decision(tmp_path):
     game = played("classic", 1)
     table = table_of(game, tmp_path, 1)
@@ -195,16 +176,6 @@ def test_passed_cards_are_chosen_and_undone_together(tmp_path):
     assert table.turn == 1
     table.undo(table.seq)
     assert table.game.passed(0) == ()
-
-
-def test_fault_is_shown_until_the_next_move(tmp_path):
-    game = next(g for g in (played("two_player", s, 0) for s in range(9)) if g.current_player)
-    table = table_of(game, tmp_path, 0)
-    table.act_for_agent(table.game.legal_actions()[0], "easy took too long")
-    assert json.loads(message_of(table, 0))["fault"] == "easy took too long"
-    assert Table.resume(table.journal.path).fault == table.fault
-    follow(table, table.game.legal_actions()[:1])
-    assert json.loads(message_of(table, 0))["fault"] is None
 
 
 @pytest.mark.parametrize("turns", [False, True])

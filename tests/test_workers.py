@@ -57,16 +57,6 @@ def test_ordered_rows_are_worked_on_once(threads: int) -> None:
     assert (counted(workers, 1000, 7) == 1).all()
 
 
-def test_orders_and_calls_wake_sleeping_threads() -> None:
-    workers = Threads(2)
-    for _ in range(3):
-        assert (counted(workers, 1000, 10) == 1).all()
-        wait_until(lambda: workers._order[_workers._ASLEEP] == 1)
-        done: list[int] = []
-        workers.each(done.append)
-        assert sorted(done) == [0, 1]
-
-
 def test_interrupted_order_finishes_before_raising(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -145,48 +135,6 @@ def test_interrupted_work_ends_before_the_next(
     threading.Timer(0.05, may_end.set).start()
     workers.each(lambda thread: done.append("new"))
     assert done == ["old", "new", "new"]
-
-
-def test_several_threads_may_share_work_at_once() -> None:
-    workers, counts = Threads(2), []
-
-    def ask() -> None:
-        done: list[int] = []
-
-        def work(thread: int) -> None:
-            time.sleep(0)
-            done.append(thread)
-
-        for _ in range(300):
-            workers.each(work)
-        counts.append(len(done))
-
-    ask_from_three_threads(ask)
-    assert counts == [600, 600, 600]
-
-
-@pytest.mark.slow
-def test_threads_that_fail_to_start_are_retried(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    workers, start, calls, before = Threads(3), threading.Thread.start, [], _threads()
-
-    def fails_once(thread: threading.Thread) -> None:
-        calls.append(thread)
-        if len(calls) == 2:
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", fails_once)
-    with pytest.raises(RuntimeError, match="start new"):
-        workers.each(lambda thread: None)
-    done: list[int] = []
-    asker = threading.Thread(target=workers.each, args=(done.append,), daemon=True)
-    start(asker)
-    asker.join(HANG)
-    assert sorted(done) == [0, 1, 2]
-    del workers, asker
-    _wait_until_only(before)
 
 
 @pytest.mark.slow

@@ -119,6 +119,14 @@ def browsing(client: TestClient, token: str | None = None, *tables: str) -> Iter
         yield Browser(socket, token, *tables)
 
 
+def sit_together(anna: Browser, ben: Browser, rules: str = "micro") -> str:
+    """Let two people sit down at a new table; return its name."""
+    seats = [{"me": True}, {"open": True}]
+    table = anna.ask(type="create", rules=rules, seats=seats)["table"]
+    ben.ask(type="sit", table=table, seat=1)
+    return table
+
+
 def take_turns(*people: Browser) -> None:
     """Let the acting person play a card, and read until everyone has seen it."""
     for person in people:
