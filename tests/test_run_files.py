@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.user_code import TRUST
 from hearts_env import CheckpointError, HeartsError
 from hearts_train.learn import log, runs
