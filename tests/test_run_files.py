@@ -297,3 +297,4 @@ def test_new_run_refuses_other_files_but_not_leftovers(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with raises_hearts_error(ConfigError, "run"):
         runs.check_is_free(tmp_path)
+    runs.check_is_free(tmp_path / "new")

@@ -201,7 +201,7 @@ class ExactConfig(_Section):
     descent_rate: Rate = 3e-4
     """Learning rate of the second stage, which falls to 0."""
     descent_floor: NotNegative = 0.1
-    """Added to the probabilities that weight actions in the second stage. The floor falls to 0."""
+    """Added to the probabilities that weight actions in the second stage; falls to 0."""
     descent_ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.98
     """Replaces ``ema_decay``, unless that is 0, in the second stage."""
 

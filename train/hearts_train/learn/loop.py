@@ -15,6 +15,8 @@ from typing import Any
 from hearts_agents.base import check_rules
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_agents.spec import make_agent
+from hearts_env.solve.best_response import action_probs_in, exploitability
+from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.files import write_whole
@@ -25,7 +27,6 @@ from hearts_train.learn.log import Metrics
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, write_card
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.exploitability import exploitability
 from hearts_train.screen import note, progress
 
 
@@ -110,22 +111,13 @@ class Trainer:
         Only the last one must succeed.
         """
         counters = self.counters
-
-        def fail(fault: str) -> None:
-            raise CheckpointError(
-                f"run: {fault}; correct this, then resume with --resume {run_dir}"
-            )
-
-        def warn(fault: str) -> None:
-            display.say(f"warning: {fault}; training continues")
-
         with contextlib.ExitStack() as stack:
             display = stack.enter_context(Display(self.learner, is_shown=is_shown))
             stack.enter_context(self._stops_on_signals(display, is_stopped))
             display.say("starting (the first run after an installation compiles its code) ...")
             if warning := self.learner.warm_up():
                 display.say(f"warning: {warning}")
-            with _writing(fail):
+            with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
                 (run_dir / runs.EVALUATION_NAME).unlink(missing_ok=True)  # outdated from here on
                 metrics = Metrics(run_dir, counters)
@@ -139,11 +131,11 @@ class Trainer:
                 if self._is_evaluation_due():
                     is_untrained = counters.updates == 0
                     self._evaluate(metrics, display)
-                    with _writing(warn):
+                    with _tolerated(display, "without saving this player"):
                         path = runs.checkpoint_path(run_dir, counters.decisions)
                         path.parent.mkdir(exist_ok=True)
                         self._save_player(path, run_dir, metrics)
-                    with _writing(warn):
+                    with _tolerated(display):
                         self._draw(run_dir, metrics)
                     if is_untrained:  # its evaluation does not count against the budget
                         before, start = counters.seconds, clock.now()
@@ -160,10 +152,10 @@ class Trainer:
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(row)
                 if clock.now() - saved >= self.config.checkpoint.every_seconds:
-                    with _writing(warn):
+                    with _tolerated(display):
                         self._save(run_dir, metrics)
                     saved = clock.now()
-            with _writing(fail):
+            with _saving(run_dir):
                 self._save(run_dir, metrics)
                 self._draw(run_dir, metrics)
             latest = list(metrics.latest.values())
@@ -231,10 +223,7 @@ class Trainer:
             metrics.write("evaluation", counters.decisions, row | when)
             display.evaluated(name, result.margin, result.ci95)
         if config.exploitability:
-            found = {
-                name: exploitability(agent.with_greedy(name == "preferred"), self.learner.tree)
-                for name in EXPLOITED
-            }
+            found = exploitabilities(self.learner, self.learner.tree)
             metrics.write("exploitability", counters.decisions, when | found)
             texts = [f"{found[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
             display.found(f"exploitability {', '.join(texts)}")
@@ -301,17 +290,43 @@ class Trainer:
 
 
 @contextlib.contextmanager
-def _writing(report: Callable[[str], None]) -> Iterator[None]:
-    """Report a file that cannot be written within this context."""
+def _saving(run_dir: Path) -> Iterator[None]:
+    """Raise CheckpointError if a file cannot be written within this context."""
     try:
         yield
     except OSError as error:
-        report(f"{error.filename or 'a file'!s} cannot be written: {error.strerror or error}")
+        raise CheckpointError(
+            f"run: {_file_fault(error)}; correct this, then resume with --resume {run_dir}"
+        ) from error
+
+
+@contextlib.contextmanager
+def _tolerated(display: Display, then: str = "the next save tries again") -> Iterator[None]:
+    """Show a warning if a file cannot be written within this context, and continue."""
+    try:
+        yield
+    except OSError as error:
+        display.say(f"warning: {_file_fault(error)}; training continues, {then}")
+
+
+def _file_fault(error: OSError) -> str:
+    return f"{error.filename or 'a file'!s} cannot be written: {error.strerror or error}"
 
 
 def _num_passed(share: float, times: int) -> int:
     """Return how many of `times` evenly spaced evaluations are due at `share` of the budget."""
     return math.floor(share * times + 1e-9)
+
+
+def exploitabilities(learner: Learner, tree: Tree) -> dict[str, float]:
+    """Return the exploitability of the learner's preferred actions and of its drawn ones."""
+    found = {}
+    for name in ("preferred", "drawn"):
+        agent = learner.agent()
+        agent.greedy = name == "preferred"
+        one, two = (action_probs_in(tree, player, agent.action_probs) for player in range(2))
+        found[name] = exploitability(tree, (one, two))
+    return found
 
 
 # ---- on the screen -------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class Opponents:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Restore what ``state`` returned. Raise HeartsError if it does not fit."""
+        """Restore what ``state`` returned; HeartsError if it does not fit."""
         places = {key.split("/")[0] for key in state}
         like = self.snapshots[0].network.tensors()
         for number in range(max(1, len(places))):

@@ -8,7 +8,7 @@
 | `state.safetensors` | the training state: weights, optimiser, games, random numbers, ... |
 | `model_card.md` | a description of the player and its training |
 | `metrics.jsonl` | one line per update and per evaluation |
-| `curve.png` | margins and exploitability against decisions |
+| `curve.png` | margins and exploitability against decisions and minutes |
 | `tensorboard/` | the metrics for TensorBoard |
 | `evaluation.json` | the final evaluation, removed when training resumes |
 | `.lock` | the lock of the process that trains or evaluates here |
@@ -115,7 +115,9 @@ def make_folder(folder: Path) -> bool:
 
 def check_is_free(run_dir: Path) -> None:
     """Raise if a folder has files, except those that a process killed at its start leaves."""
-    if any(path.name != LOCK_NAME and path.suffix != ".tmp" for path in run_dir.iterdir()):
+    if run_dir.is_dir() and any(
+        path.name != LOCK_NAME and path.suffix != ".tmp" for path in run_dir.iterdir()
+    ):
         raise ConfigError(
             f"run: {str(run_dir)!r} is not empty; resume its run with --resume {run_dir}, or give "
             "a new folder",
