@@ -2,7 +2,6 @@
 
 - The side bar has the headings of ``docs/index.md`` and, below each, the pages of its table.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
-- Each tutorial is a notebook too.
 - The reference, in ``docs/reference``, which git ignores, documents what the packages export in
   ``__all__``, what the pages import beside that, and what these functions return; no list of names
   is written by hand.
@@ -13,7 +12,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import json
 import os
 import re
 import typing
@@ -54,11 +52,6 @@ _OUTPUT = re.compile(r"^<!-- generated: output -->\n```text\n", re.MULTILINE)
 _MOVING = re.compile(r"^!\[(.*)\]\(images/deal\.gif\)$", re.MULTILINE)
 _STILL = r"\g<0>" + "\n\n```{image} images/table.png\n" + r":alt: \1" + "\n:class: still\n```"
 """A still picture for readers who prefer reduced motion."""
-_CELL = re.compile(
-    r"^```python\n(?P<code>.*?)^```$"
-    r"|^<!-- generated: (?:shown (?P<shown>.+?) as .*?|[^>]*?) -->\n.*?^<!-- end -->$",
-    re.DOTALL | re.MULTILINE,
-)
 
 
 # ---- Markdown pages ------------------------------------------------------------------------------
@@ -92,36 +85,7 @@ def prepared(text: str, page: Path) -> str:
             lines = "".join(f"{title} <{path}>\n" for title, path in rows)
             text += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{lines}```\n"
     text = _OUTPUT.sub("```{code-block} text\n:class: output\n\n", text)
-    if page.parent.name == "tutorials":
-        title, _, rest = text.partition("\n")
-        link = f'<a href="../notebooks/{page.stem}.ipynb" download>a notebook</a>'
-        text = f'{title}\n\n<p class="notebook">This page as {link}</p>\n{rest}'
     return _LINK.sub(rewrite, text)
-
-
-def notebook_of(text: str) -> dict[str, Any]:
-    """Return a page as a Jupyter notebook, without outputs.
-
-    Links to other pages become plain text.
-    """
-    cells: list[dict[str, Any]] = []
-
-    def add(kind: str, source: str) -> None:
-        source = source.strip("\n")
-        if source:
-            code = {"execution_count": None, "outputs": []} if kind == "code" else {}
-            lines = source.splitlines(keepends=True)
-            cell = {"cell_type": kind, "id": f"cell-{len(cells)}", "metadata": {}, "source": lines}
-            cells.append(cell | code)
-
-    last = 0
-    for found in _CELL.finditer(text):
-        add("markdown", _LINK.sub(r"\g<text>", text[last : found.start()]))
-        add("code", found["code"] or found["shown"] or "")
-        last = found.end()
-    add("markdown", _LINK.sub(r"\g<text>", text[last:]))
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
 
 
 # ---- the reference of Python ---------------------------------------------------------------------
@@ -306,16 +270,6 @@ def setup(app: Any) -> None:
     def document(_app: object, what: str, *rest: Any) -> None:
         mend_docstring(what, rest[-1])
 
-    def finish(_app: object, failure: Exception | None) -> None:
-        if failure is None and app.builder.format == "html":
-            folder = Path(app.outdir, "notebooks")
-            folder.mkdir(exist_ok=True)
-            for page in (DOCS / "tutorials").glob("*.md"):
-                notebook = notebook_of(page.read_text(encoding="utf-8"))
-                text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-                (folder / f"{page.stem}.ipynb").write_text(text, encoding="utf-8")
-
     write_pages(DOCS / "reference")
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", document, priority=900)  # after Napoleon
-    app.connect("build-finished", finish)

@@ -295,7 +295,7 @@ def test_invalid_attack_is_refused():
     assert not is_small(Rules.preset("two_player"))
     for agent, attackers, options, said in [
         ("pro", [], {}, "attackers"),
-        ("pro", ["lrb"], {}, "attackers lrb"),
+        ("pro", ["lrb"], {}, "agent lrb"),
         ("equilibrium", ["lbr"], {}, "rules"),
         ("pro", ["lbr"], {"tricks": 0}, "tricks"),
         ("pro", ["lbr"], {"awake": 7}, "awake 7"),

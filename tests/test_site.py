@@ -6,14 +6,10 @@ tests/test_docs.py, as that of all pages is.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
-import json
 import re
-from pathlib import Path
 
-import pytest
 import typer
 
 from hearts_train.cli.app import app
@@ -21,7 +17,6 @@ from tests.test_docs import load_script, parts
 
 site = load_script("site_pages")
 DOCS = site.DOCS
-TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 
 
 def test_side_bar_has_every_page_once() -> None:
@@ -30,19 +25,6 @@ def test_side_bar_has_every_page_once() -> None:
     written = {page.relative_to(DOCS).as_posix() for page in parts.pages()} - {"index.md"}
     assert len(rows) == len(set(rows))
     assert set(rows) == written
-
-
-# ---- notebooks -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_notebook_of_tutorial_has_valid_code(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    code = [cell for cell in site.notebook_of(text)["cells"] if cell["cell_type"] == "code"]
-    assert len(code) >= len(re.findall(r"^```python$", text, re.MULTILINE)) > 2
-    for cell in code:
-        ast.parse("".join(cell["source"]))
-    assert "generated" not in json.dumps(site.notebook_of(text))
 
 
 # ---- the reference -------------------------------------------------------------------------------

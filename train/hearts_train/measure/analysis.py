@@ -17,7 +17,6 @@ card.
 from __future__ import annotations
 
 import hashlib
-import html
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -142,11 +141,6 @@ class Analysis:
     def expected_loss(self, player: int) -> float:
         """Return the points that a player lost in expectation over its possible worlds."""
         return sum(m.expected_loss for m in self.moments if m.player == player)
-
-    def _repr_html_(self) -> str:
-        """Return a table of all cards and the summary, for notebooks."""
-        paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in summary(self))
-        return card_table(self)._replace(title="").to_html() + paragraphs
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types."""

@@ -28,7 +28,7 @@ from hearts_env.support.arguments import (
     check_seed,
 )
 from hearts_train.executor import check_executor, spread
-from hearts_train.measure.duel import Block, Duel, MatchBlock, deals_digest
+from hearts_train.measure.duel import Block, Duel, MatchBlock, deals_digest, unseen
 from hearts_train.measure.participants import (
     AgentLike,
     check_same,
@@ -49,7 +49,7 @@ MIN_DEALS = 2
 MAX_DEALS = 10_000_000
 """Most duplicate deals. All scores are in memory, 80 bytes per deal with two players."""
 LONGEST_ANSWER = 86_400
-"""Longest time limit per answer in seconds: a day."""
+"""Longest time limit per answer in seconds: a day. The system's timers do not take any number."""
 RESULTS = FileKind(
     "hearts-env results", 2, "resume", "a file of results", "give one that --save wrote"
 )
@@ -106,7 +106,7 @@ class Contest:
                 while others play. Otherwise only the pairing that plays does.
             isolate: If True, each player has its own process.
             time_limit: Seconds that an isolated player may take for one answer, of at most 32
-                decisions. If None, no limit.
+                decisions, up to a day. If None, no limit.
             workers: Number of processes that play.
             backend: Where they run, as for ``executor.spread``.
             command: The command line, for the results.
@@ -117,7 +117,12 @@ class Contest:
         self.seed = check_seed(seed)
         self.unit = check_choice("unit", unit, UNITS)
         self.isolate = check_flag("isolate", isolate)
-        self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
+        if time_limit is not None:
+            time_limit = check_positive("time_limit", time_limit, ", in seconds, or None")
+            if not self.isolate:
+                raise HeartsError("time_limit: needs isolate; set isolate (--isolate) too")
+            time_limit = min(time_limit, LONGEST_ANSWER)
+        self.time_limit = time_limit
         largest, first_block = _BLOCKS[unit]
         self._largest_block = largest if largest_block is None else largest_block
         self._first_block = min(first_block, self._largest_block)
@@ -136,7 +141,7 @@ class Contest:
         self._open_duels = open_duels if len(self.pairings) <= open_duels else 1
         self._store: Store | None = None
         self._known: dict[tuple[int, ...], Any] = {}
-        self._report: TaskProgress | None = None
+        self._report: TaskProgress = unseen
         self._open: dict[Pairing, Duel] = {}
 
     def _enter(self, agents: Sequence[AgentLike], rules: Rules | str | None) -> None:
@@ -147,7 +152,7 @@ class Contest:
 
     def __getstate__(self) -> dict[str, Any]:
         sent = [(participant.to_send(), participant.digest) for participant in self.participants]
-        only_here: dict[str, Any] = {"_store": None, "_known": {}, "_report": None, "_open": {}}
+        only_here: dict[str, Any] = {"_store": None, "_known": {}, "_report": unseen, "_open": {}}
         return {**vars(self), **only_here, "participants": sent}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -174,7 +179,7 @@ class Contest:
             first, size = first + size, min(2 * size, self._largest_block)
         return [Task(pairing, *block) for pairing in self.pairings for block in blocks]
 
-    def run(self, tasks: Sequence[Task], report: TaskProgress | None = None) -> Generator[AnyBlock]:
+    def run(self, tasks: Sequence[Task], report: TaskProgress = unseen) -> Generator[AnyBlock]:
         """Yield the blocks of tasks in order, from the file of saved work or by playing them.
 
         Args:
@@ -199,7 +204,7 @@ class Contest:
                 yield block
         finally:
             fresh.close()
-            self._report = None
+            self._report = unseen
             self._close_players(0)
 
     def play(self, task: Task) -> AnyBlock:
@@ -210,10 +215,7 @@ class Contest:
             agent, opponent = (self.participants[place] for place in task.pairing)
             duel = Duel(agent, opponent, self.rules, self.seed, self.unit, self.time_limit)
         self._open[task.pairing] = duel
-        report = self._report
-        if report is None:
-            return duel.play(task.first, task.deals)
-        return duel.play(task.first, task.deals, functools.partial(report, task))
+        return duel.play(task.first, task.deals, functools.partial(self._report, task))
 
     def how(self, places: Sequence[int] | None = None, deals: int = 0) -> dict[str, Any]:
         """Return the fields of a ``Result``, which say how a result was obtained.
@@ -343,17 +345,3 @@ def check_deals(deals: object) -> int:
     """
     other = " duplicate deals, preferably 1000 or more"
     return check_number("deals", deals, MIN_DEALS, MAX_DEALS, other=other)
-
-
-def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
-    if time_limit is None:
-        return None
-    if not isolate:
-        raise HeartsError("time_limit: needs isolate; set isolate (--isolate) too")
-    limit = check_positive("time_limit", time_limit, ", in seconds, or None")
-    if limit > LONGEST_ANSWER:
-        raise HeartsError(
-            f"time_limit: {limit:g} seconds are more than a day ({LONGEST_ANSWER:,}); give fewer, "
-            "or None"
-        )
-    return limit

@@ -1,12 +1,10 @@
 """Display results: short names, pictures and tables.
 
-The suffix of a picture decides its format. Tables have the same rows in a terminal, on a page and
-in a notebook.
+The suffix of a picture decides its format.
 """
 
 from __future__ import annotations
 
-import html
 import importlib.util
 import io
 import re
@@ -139,19 +137,6 @@ class ResultTable(NamedTuple):
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-
-    def to_html(self) -> str:
-        """Return the table as HTML for a notebook, without styles and with all text escaped."""
-        parts = ["<table>"]
-        if self.title:
-            parts.append(f"<caption>{html.escape(self.title)}</caption>")
-        heads = "".join(f'<th scope="col">{html.escape(c)}</th>' for c in self.columns)
-        parts.append(f"<thead><tr>{heads}</tr></thead><tbody>")
-        for row in self.rows:
-            parts.append(
-                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            )
-        return "\n".join([*parts, "</tbody></table>", ""])
 
 
 def format_margin(margin: float | None, ci95: Interval | None) -> str:

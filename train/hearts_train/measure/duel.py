@@ -105,7 +105,6 @@ class Block:
         faults: Number of faults of agent and opponents.
         examples: Some of the faults.
         worst: The deals that the agent lost most, the worst first.
-        took: Processor time in seconds.
     """
 
     first: int
@@ -118,7 +117,6 @@ class Block:
     faults: list[int] = field(default_factory=lambda: [0, 0])
     examples: list[Example] = field(default_factory=list)
     worst: list[WorstDeal] = field(default_factory=list)
-    took: float = 0.0
 
     @property
     def ahead(self) -> Ints:
@@ -158,8 +156,8 @@ class Block:
         deals = int(record["deals"])
         if deals < 1:  # reshape would read -1 as any number
             raise ValueError("deals")
-        seconds, took = [float(s) for s in record["seconds"]], float(record["took"])
-        if not all(map(math.isfinite, (*seconds, took))):
+        seconds = [float(s) for s in record["seconds"]]
+        if not all(map(math.isfinite, seconds)):
             raise ValueError("seconds")
         shape = (deals * players, players)
         return cls(
@@ -173,7 +171,6 @@ class Block:
             faults=[int(n) for n in record["faults"]],
             examples=[Example(**example) for example in record["examples"]],
             worst=[WorstDeal.of(deal) for deal in record["worst"]],
-            took=took,
         )
 
 
@@ -190,7 +187,6 @@ class MatchBlock:
         lengths: Number of deals in the match.
         ahead: Final lead of the agent in points or chips.
         faults: Number of faults of agent and opponent.
-        took: Processor time in seconds.
     """
 
     first: int
@@ -199,7 +195,6 @@ class MatchBlock:
     lengths: Floats
     ahead: Floats
     faults: list[int] = field(default_factory=lambda: [0, 0])
-    took: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as JSON types."""
@@ -213,20 +208,20 @@ class MatchBlock:
         Raises:
             ValueError, TypeError, KeyError: `record` is something else.
         """
-        deals, took = int(record["deals"]), float(record["took"])
+        deals = int(record["deals"])
         won, lengths, ahead = (
             np.array(record[name], np.float64).reshape(deals, 2) for name in MATCH_ARRAYS
         )
-        if deals < 1 or not np.isfinite([took, won.sum(), lengths.sum(), ahead.sum()]).all():
+        if deals < 1 or not np.isfinite([won.sum(), lengths.sum(), ahead.sum()]).all():
             raise ValueError("deals")
         faults = [int(count) for count in record["faults"]]
-        return cls(int(record["first"]), deals, won, lengths, ahead, faults, took)
+        return cls(int(record["first"]), deals, won, lengths, ahead, faults)
 
 
 MATCH_ARRAYS = ("won", "lengths", "ahead")
 
 
-def _unseen(_done: float) -> None:
+def unseen(*_done: object) -> None:
     """Show no progress."""
 
 
@@ -264,16 +259,13 @@ class Duel:
             seat.close()
         self._seats.clear()
 
-    def play(self, first: int, deals: int, progress: Callable[[float], None] = _unseen) -> Any:
+    def play(self, first: int, deals: int, progress: Callable[[float], None] = unseen) -> Any:
         """Play deals, or pairs of matches, in every seat, from number `first` on.
 
         `progress` is called with the number done, which counts those being played in part.
         """
-        began = time.process_time()
         play = self._play_deals if self.unit == "deal" else self._play_matches
-        block: Any = play(first, deals, progress)
-        block.took = time.process_time() - began
-        return block
+        return play(first, deals, progress)
 
     def _seat(self, first: int, seating: int, seat: int) -> Seat:
         """Return a fresh player. An isolated one keeps the process of earlier blocks."""

@@ -196,10 +196,6 @@ class Evaluation(Result):
     shares: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        return evaluations_table([self]).to_html()
-
     @classmethod
     def of(
         cls,
@@ -360,7 +356,6 @@ class MatchResults(Result):
         pairs: Number of pairs of matches, the unit of the interval.
         won: Share of the matches that the agent won. A tie counts a half.
         ci95: 95 % interval of `won`, low and high.
-        split: Share of the pairs in which each player won a match.
         swept: Share of the pairs in which the agent won both matches.
         deals: Mean number of deals per match.
         ahead: Mean final lead of the agent, in points or chips.
@@ -374,7 +369,6 @@ class MatchResults(Result):
     pairs: int
     won: float
     ci95: tuple[float, float]
-    split: float
     swept: float
     deals: float
     ahead: float
@@ -406,7 +400,6 @@ class MatchResults(Result):
             pairs=len(won),
             won=share,
             ci95=ci95,
-            split=float((won.sum(axis=1) == 1).mean()),
             swept=float((won.sum(axis=1) == 2).mean()),
             deals=float(lengths.mean()),
             ahead=float(ahead.mean()),

@@ -124,8 +124,7 @@ class HandContest(Contest):
                 infosets = both.slice(role, role + 1)
                 won.append(Responses(rules, policy, awake=self.awake).value(infosets, ALL))
                 own.append(Responses(rules, policy, awake=()).value(infosets))
-                if self._report is not None:
-                    self._report(task, (role + 1) / 2)
+                self._report(task, (role + 1) / 2)
         took = time.process_time() - began
         return HandBlock(task.first, (won[0], won[1]), (own[0], own[1]), took)
 

@@ -142,10 +142,6 @@ class Tournament:
             ResultTable("", ["margin of", *(f"over {name}" for name in ranked)], crossed),
         ]
 
-    def _repr_html_(self) -> str:
-        """Return two tables for notebooks."""
-        return "".join(table.to_html() for table in self.tables())
-
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types."""
         pairings = []
