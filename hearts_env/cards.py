@@ -60,8 +60,7 @@ def parse_card(text: object) -> str:
     if name not in _ORDER:
         raise NotationError(
             f"card: {quoted(text)} is not a card; write rank (2..9 T J Q K A) then suit (C D S H), "
-            "like QS",
-            value=text,
+            "like QS"
         )
     return name
 

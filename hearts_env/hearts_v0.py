@@ -514,8 +514,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             raise IllegalActionError("action: the episode is over; call reset() to start another")
         if action is not None:
             raise IllegalActionError(
-                f"action: {quoted(action)}, but the episode is over for {agent}; give None",
-                value=action,
+                f"action: {quoted(action)}, but the episode is over for {agent}; give None"
             )
         self.agents.remove(agent)
         for kept in (self._cumulative_rewards, self.terminations, self.truncations, self._infos):

@@ -23,6 +23,7 @@ from hearts_env.support.arguments import whole
 from hearts_env.support.errors import quoted
 from hearts_env.views.deals import all_deals, all_tables, num_deals
 from hearts_env.views.view import PlayerView
+from tests.refusals import argument_of, fix_of
 
 ODD: list[Any] = [
     None,
@@ -207,7 +208,7 @@ def refusal_of(call: Callable[[], object], *also: type[Exception]) -> HeartsErro
         return HeartsError("")
     except HeartsError as error:
         refusal = error
-    assert refusal is None or (refusal.hint and 10 < len(str(refusal)) < 1500), str(refusal)
+    assert refusal is None or (fix_of(refusal) and 10 < len(str(refusal)) < 1500), str(refusal)
     return refusal
 
 
@@ -227,7 +228,7 @@ def test_odd_core_values_are_refused_or_answered(name: str) -> None:
                 raise AssertionError(f"{argument}={quoted(odd)}: {error!r}") from error
             if refusal is not None:
                 assert subject.look() == before, (argument, quoted(odd))
-                begin = re.split(r"[.\[]", refusal.argument)[0]
+                begin = re.split(r"[.\[]", argument_of(refusal))[0]
                 assert begin in (argument, *ALSO.get(argument, ())), (argument, str(refusal))
 
 
@@ -273,7 +274,7 @@ def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
     given = {"episode": "match"} if name == "max_deals" else {}
     said = {"opponent": (name, "agent", "weight"), "rules": (name, "players")}.get(name, (name,))
     refusals = [refusal_of(lambda v=v: MADE[way](**given, **{name: v})) for v in ODD]
-    assert {error.argument for error in refusals if error} <= {*said}
+    assert {argument_of(error) for error in refusals if error} <= {*said}
     taken = [value for value, error in zip(ODD, refusals, strict=True) if not error]
     # Some arguments may be None, 1 or True. No argument takes all of them.
     assert len(taken) < 8, [quoted(value) for value in taken]

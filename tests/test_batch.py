@@ -26,7 +26,7 @@ from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
 from hearts_env.encoders import Encoder, FlatEncoder, encode, make_encoder
 from hearts_env.rules.presets import PRESETS
-from tests.refusals import raises_hearts_error
+from tests.refusals import argument_of, raises_hearts_error
 from tests.slow import quick_cases
 from tests.waiting import HANG
 
@@ -216,7 +216,7 @@ def test_batch_refuses_invalid_state() -> None:
     ):
         with pytest.raises(HeartsError) as caught:
             batch.restore(state | {field: value})
-        assert caught.value.argument in ("state", f"state.{field}")
+        assert argument_of(caught.value) in ("state", f"state.{field}")
     with raises_hearts_error(HeartsError, "state.states"):
         batch.restore({})
     batch.restore(state)

@@ -95,7 +95,7 @@ def test_config_mistakes_name_key_value_and_fix(override, words):
 
 
 def test_unknown_config_suggests_the_nearest_name():
-    with raises_hearts_error(ConfigError, "config", value="demmo", hint="demo"):
+    with raises_hearts_error(ConfigError, "config", hint="demo"):
         load_config("demmo")
 
 

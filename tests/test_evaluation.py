@@ -233,7 +233,7 @@ def test_ctrl_c_keeps_the_opponents_finished(unit):
     ],
 )
 def test_invalid_evaluation_settings_are_refused(word, value):
-    with raises_hearts_error(HeartsError, word, value=value):
+    with raises_hearts_error(HeartsError, word):
         evaluate("easy", "standard", **{word: value})
 
 

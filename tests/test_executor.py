@@ -71,7 +71,7 @@ def test_invalid_numbers_of_workers_raise(workers):
 
 
 def test_invalid_backend_or_work_raises(monkeypatch):
-    with raises_hearts_error(HeartsError, "backend", value="dask"):
+    with raises_hearts_error(HeartsError, "backend"):
         evaluate("easy", "standard", deals=2, backend="dask")
     with raises_hearts_error(HeartsError, "workers"):
         list(spread(lambda task: task, [1], workers=2))

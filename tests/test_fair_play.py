@@ -337,7 +337,7 @@ def test_agent_that_cannot_be_copied_is_named():
     class Local(Lowest):
         pass
 
-    with raises_hearts_error(HeartsError, "agent", "FILE.py:CLASS", value="Local"):
+    with raises_hearts_error(HeartsError, "agent", "FILE.py:CLASS"):
         evaluate(Local(), "easy", deals=4, isolate=True)
     with raises_hearts_error(HeartsError, "agent", "Holds"):
         evaluate(Holds(), "easy", deals=4)
@@ -413,7 +413,7 @@ def test_isolate_must_be_a_flag(value):
 def test_a_time_limit_needs_isolation():
     with raises_hearts_error(HeartsError, "time_limit"):
         evaluate("easy", "easy", deals=4, time_limit=1.0)
-    with raises_hearts_error(HeartsError, "time_limit", value=0.0):
+    with raises_hearts_error(HeartsError, "time_limit"):
         evaluate("easy", "easy", deals=4, isolate=True, time_limit=0.0)
 
 

@@ -224,7 +224,7 @@ def test_win_in_chips_goes_to_the_most_chips() -> None:
 
 
 def test_max_deals_truncates_the_match() -> None:
-    with raises_hearts_error(HeartsError, "max_deals", value=3):
+    with raises_hearts_error(HeartsError, "max_deals"):
         hearts_v0.raw_env(max_deals=3)  # the episode is one deal
     env: Any = hearts_v0.raw_env("classic", episode="match", max_deals=2, reward="win")
     env.reset(seed=5)
@@ -338,7 +338,7 @@ def test_invalid_action_is_refused(illegal_action: str) -> None:
 def test_actions_after_the_end() -> None:
     env = made(MOON)
     play_cards(env, MOON_PLAY)
-    with raises_hearts_error(IllegalActionError, "action", "player_0", value=0):
+    with raises_hearts_error(IllegalActionError, "action", "player_0"):
         env.step(0)
     env.step(None)
     env.step(None)
@@ -451,9 +451,9 @@ def test_invalid_reset_options_are_refused(
 
 def test_a_match_begins_with_deal_0() -> None:
     env = hearts_v0.env(rules="classic", episode="match")
-    with raises_hearts_error(DealError, "deal_number", value=2):
+    with raises_hearts_error(DealError, "deal_number"):
         env.reset(options={"deal_number": 2})
-    with raises_hearts_error(DealError, "dealer", value=9):
+    with raises_hearts_error(DealError, "dealer"):
         env.reset(options={"dealer": 9})
 
 

@@ -145,5 +145,5 @@ def test_encoder_with_invalid_space_is_named() -> None:
         def write(self, view: Any, out: Any) -> None:
             pass
 
-    with raises_hearts_error(HeartsError, "observation", "Wrong.space(rules)", value=7):
+    with raises_hearts_error(HeartsError, "observation", "Wrong.space(rules)"):
         hearts_v0.env(observation=Wrong())

@@ -21,6 +21,7 @@ from hearts_env.rules.explain import meaning_of
 from hearts_env.rules.presets import GAMES, PRESETS
 from hearts_env.rules.rules import CHOICES, FIELD_DOCS, FIELDS, FLAGS, RANGES
 from tests.lockstep import single_changes
+from tests.refusals import argument_of, fix_of
 from tests.slow import quick_given
 from tests.strategies import rule_sets
 
@@ -75,8 +76,8 @@ def test_bad_value_names_field_value_and_fix(
     with pytest.raises(RulesError) as caught:
         Rules.preset(preset).replace(**changes)
     message = str(caught.value)
-    assert caught.value.argument.partition("[")[0] in {*changes, "first_lead"}
-    assert caught.value.hint
+    assert argument_of(caught.value).partition("[")[0] in {*changes, "first_lead"}
+    assert fix_of(caught.value)
     for word in words:
         assert word in message
     assert "\n" not in message
@@ -103,8 +104,8 @@ def test_bad_value_names_field_value_and_fix(
 def test_unknown_rule_sets_are_refused(make: Any, words: list[str]) -> None:
     with pytest.raises(RulesError) as caught:
         make()
-    assert caught.value.argument
-    assert caught.value.hint
+    assert argument_of(caught.value)
+    assert fix_of(caught.value)
     for word in words:
         assert word in str(caught.value)
     assert len(str(caught.value)) < 600

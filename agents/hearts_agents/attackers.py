@@ -90,8 +90,7 @@ class Attacker(CachingAgent):
         """
         if method not in METHODS:
             raise HeartsError(
-                f"method: {method!r} is not an attacker; {did_you_mean(method, METHODS)}",
-                value=method,
+                f"method: {method!r} is not an attacker; {did_you_mean(method, METHODS)}"
             )
         self.method = method
         self.model = make_agent(model, seed=0) if isinstance(model, str) else model
@@ -194,8 +193,7 @@ def check_awake(awake: Any) -> tuple[int, ...] | None:
         return tuple(sorted({check_number("awake", trick, 1, k.MAX_CARDS) for trick in tricks}))
     except TypeError:
         raise HeartsError(
-            f"awake: {quoted(awake)} are not tricks; give their numbers, like range(7, 14)",
-            value=awake,
+            f"awake: {quoted(awake)} are not tricks; give their numbers, like range(7, 14)"
         ) from None
 
 

@@ -104,7 +104,7 @@ def _action_number(agent: Agent, rules: Rules, given: object) -> int:
     except IllegalActionError as error:
         reason = str(error).removeprefix("action: ")
         name = agent.name or type(agent).__name__
-        raise IllegalActionError(f"agent: {name}: {reason}", value=given) from None
+        raise IllegalActionError(f"agent: {name}: {reason}") from None
 
 
 def check_turn(view: PlayerView) -> None:

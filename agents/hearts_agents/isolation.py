@@ -254,7 +254,6 @@ class Isolated(Agent):
             with blamed(
                 f"agent: {self.name!r} cannot be sent to its own process",
                 "name it as FILE.py:CLASS, or omit isolate",
-                value=self.name,
             ):
                 data = base64.b64encode(pickle.dumps(self._agent)).decode()
         return line(

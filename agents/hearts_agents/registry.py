@@ -180,4 +180,4 @@ def _parse(agent: str, name: str, text: str, kinds: set[str]) -> Any:
     hidden = {"int"} if "float" in plain else set()
     words = {"bool": "true or false", "int": "a whole number", "float": "a number"}
     wanted = " or ".join(words[kind] for kind in words if kind in plain - hidden)
-    raise HeartsError(f"{name}: {text!r} does not fit {agent!r}; give {wanted}", value=text)
+    raise HeartsError(f"{name}: {text!r} does not fit {agent!r}; give {wanted}")

@@ -243,8 +243,7 @@ class PimcBelief(Pimc):
         super().__init__(seed, worlds)
         if isinstance(model, str) and model in (self.name, ""):
             raise HeartsError(
-                f"model: {model!r} cannot be its own model; give another agent, such as pimc",
-                value=model,
+                f"model: {model!r} cannot be its own model; give another agent, such as pimc"
             )
         spec = AgentSpec.parse(model)
         self.model = spec.make(0 if isinstance(model, str) else None)

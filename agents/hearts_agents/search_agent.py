@@ -65,8 +65,7 @@ class Budget:
         if not number or (not unit and number != int(number)):
             raise HeartsError(
                 f"search: {quoted(self.text)} is not a budget; give a time per card like 50ms, a "
-                "number of worlds like 32, or all",
-                value=text,
+                "number of worlds like 32, or all"
             )
         if unit:
             self.seconds = number / (1000 if unit == "ms" else 1)
@@ -125,8 +124,7 @@ class SearchAgent(CachingAgent):
         if not isinstance(policy, EncoderAgent):
             raise HeartsError(
                 f"policy: {quoted(policy)} is not a network; give make_agent(PATH) with a run's "
-                "folder or a checkpoint",
-                value=policy,
+                "folder or a checkpoint"
             )
         self.policy = policy.with_greedy(True)
         self.models = _checked(models)
@@ -208,7 +206,7 @@ def _checked(models: object) -> tuple[Agent, ...]:
     if isinstance(models, Sequence) and all(isinstance(model, Agent) for model in models):
         return tuple(models)
     raise HeartsError(
-        f"models: {quoted(models)} is not a list of agents; give [make_agent('pimc')]", value=models
+        f"models: {quoted(models)} is not a list of agents; give [make_agent('pimc')]"
     )
 
 

@@ -134,18 +134,14 @@ class AgentSpec:
             raise HeartsError(
                 f"agent: {name!r} is not the {plain} of this package, which is "
                 f"{versioned(plain)!r}; take that one, or install a version of hearts-env that has "
-                "the other",
-                value=name,
+                "the other"
             )
         if name.endswith(".py"):
-            raise HeartsError(
-                f"agent: {text!r} does not say which class; write {name}:CLASS", value=text
-            )
+            raise HeartsError(f"agent: {text!r} does not say which class; write {name}:CLASS")
         raise HeartsError(
             f"agent: {quoted(name)} is unknown; {did_you_mean(name, agent_names())}; "
             f"or give the path of a run's folder or a file ({', '.join(FILES)}), FILE.py:CLASS or "
-            "exec:PROGRAM",
-            value=name,
+            "exec:PROGRAM"
         )
 
     @property
@@ -387,8 +383,7 @@ def _split(spec: str) -> tuple[str, dict[str, str]]:
         name, equals, value = part.partition("=")
         if not (equals and name.isidentifier() and value):
             raise HeartsError(
-                f"agent: {part!r} in {spec!r} is not an option; write it as in pro?worlds=50",
-                value=part,
+                f"agent: {part!r} in {spec!r} is not an option; write it as in pro?worlds=50"
             )
         if name in options:
             raise HeartsError(f"{name}: given twice in {spec!r}; give it once")

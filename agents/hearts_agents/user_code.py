@@ -88,7 +88,7 @@ def _place(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def blamed(what: str, fix: str, value: object = None) -> Iterator[None]:
+def blamed(what: str, fix: str) -> Iterator[None]:
     """Run a user's code, and turn its exceptions into a one-line ``HeartsError``.
 
     A ``HeartsError`` passes through, and so do exceptions raised by signals.
@@ -96,7 +96,6 @@ def blamed(what: str, fix: str, value: object = None) -> Iterator[None]:
     Args:
         what: the beginning of the message: "agent: 'mine' could not be made".
         fix: the end of the message: how to fix it.
-        value: the error's ``value``.
 
     Raises:
         HeartsError: if the code raises anything else, including ``SystemExit``.
@@ -109,7 +108,7 @@ def blamed(what: str, fix: str, value: object = None) -> Iterator[None]:
             raise
         except BaseException as error:
             check_signals()
-            raise HeartsError(f"{what} ({describe(error)}); {fix}", value=value) from None
+            raise HeartsError(f"{what} ({describe(error)}); {fix}") from None
         check_signals()
 
 
@@ -142,8 +141,7 @@ def find_class(setting: str, name: str) -> Callable[..., Any]:
     if not is_code_allowed():
         raise HeartsError(
             f"{setting}: {quoted(name)} is code, which can do anything; if you trust it, add "
-            "--allow-code, or in Python call hearts_agents.allow_code()",
-            value=name,
+            "--allow-code, or in Python call hearts_agents.allow_code()"
         )
     return _called(setting, name, _found(setting, name))
 
@@ -225,7 +223,7 @@ def _found(role: str, name: str) -> object:
             if isinstance(item, type | types.FunctionType) and item.__module__ == module.__name__
         ]
         hint = did_you_mean(what, own) if own else "it defines no class"
-        raise HeartsError(f"{role}: {where} has no {what!r}; {hint}", value=name)
+        raise HeartsError(f"{role}: {where} has no {what!r}; {hint}")
     return getattr(module, what)
 
 
@@ -233,15 +231,14 @@ def _called(role: str, name: str, value: object) -> Callable[..., Any]:
     """Return `value` if it is a class or function, else raise."""
     if not callable(value):
         raise HeartsError(
-            f"{role}: {name!r} is of type {type(value).__name__}; name a class or a function",
-            value=name,
+            f"{role}: {name!r} is of type {type(value).__name__}; name a class or a function"
         )
     return typing.cast(Callable[..., Any], value)
 
 
 def _module(role: str, name: str, where: str) -> types.ModuleType:
     what = f"{role}: {name!r}: {where} cannot be imported"
-    with blamed(what, f"correct it, or name another {role.split('.')[-1]}", value=name):
+    with blamed(what, f"correct it, or name another {role.split('.')[-1]}"):
         if where.endswith(".py"):
             return _module_of_file(role, Path(where))
         if "" not in sys.path and str(Path.cwd()) not in sys.path:

@@ -49,7 +49,7 @@ def register_encoder(name: str, encoder: Encoder) -> None:
     """
     _check(encoder)
     if name in _OWN:
-        raise HeartsError(f"observation: {name!r} is a reserved name; choose another", value=name)
+        raise HeartsError(f"observation: {name!r} is a reserved name; choose another")
     ENCODERS[name] = encoder
 
 
@@ -63,8 +63,7 @@ def make_encoder(observation: str | Encoder) -> Encoder:
         if observation not in ENCODERS:
             raise HeartsError(
                 f"observation: no encoder {quoted(observation)}; "
-                f"{did_you_mean(observation, ENCODERS)}",
-                value=observation,
+                f"{did_you_mean(observation, ENCODERS)}"
             )
         return ENCODERS[observation]
     return observation if type(observation) in _OWN_TYPES else _check(observation)
@@ -101,8 +100,7 @@ def _check(encoder: Encoder) -> Encoder:
     if isinstance(encoder, type) or not isinstance(encoder, Encoder):
         raise HeartsError(
             f"observation: {quoted(encoder)} is not an encoder; it needs space(rules) and "
-            "write(view, out)",
-            value=encoder,
+            "write(view, out)"
         )
     return encoder
 

@@ -90,7 +90,7 @@ def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
         return
     needed = f"needed is a NumPy array of shape {shape} and dtype {dtype} that can be written to"
     if not is_array:
-        raise HeartsError(f"out: {quoted(out)}; {needed}", value=out)
+        raise HeartsError(f"out: {quoted(out)}; {needed}")
     found = f"shape {out.shape} and dtype {out.dtype}" + ", read-only" * (not out.flags.writeable)
     raise HeartsError(f"out: {found}; {needed}")
 

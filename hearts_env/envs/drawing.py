@@ -134,7 +134,6 @@ def _check_names(names: object, rules: Rules) -> list[str]:
     if len(known) != rules.players or not all(isinstance(name, str) and name for name in known):
         raise HeartsError(
             f"render_names: {quoted(names)} does not name {rules.players} players; give one name "
-            "per player, from player_0 on",
-            value=names,
+            "per player, from player_0 on"
         )
     return known

@@ -231,13 +231,12 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         game = table.game  # raises before a reset
         if not isinstance(actions, Mapping):
             raise HeartsError(
-                f"actions: {quoted(actions)} is not a dictionary; give {{agent: action}}",
-                value=actions,
+                f"actions: {quoted(actions)} is not a dictionary; give {{agent: action}}"
             )
         for agent in actions:
             if agent not in table.possible_agents:
                 near = did_you_mean(str(agent), table.possible_agents)
-                raise HeartsError(f"actions: {quoted(agent)} is not an agent; {near}", value=agent)
+                raise HeartsError(f"actions: {quoted(agent)} is not an agent; {near}")
         agent = table.agent_selection
         if self.agents and agent not in actions:
             raise IllegalActionError(f"actions: none for {agent}, which is to act; add it")

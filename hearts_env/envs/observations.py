@@ -58,8 +58,7 @@ class ObservationFormat:
         if not isinstance(own, spaces.Box):
             raise HeartsError(
                 f"observation: {type(self.encoder).__name__}.space(rules) gives {quoted(own)}; it "
-                "must give a gymnasium.spaces.Box",
-                value=own,
+                "must give a gymnasium.spaces.Box"
             )
         self.own_dtype = own.dtype
         self.dtype = own.dtype if dtype is None else _check_dtype(dtype, own.dtype)
@@ -108,8 +107,7 @@ def _check_dtype(dtype: DType, own: np.dtype[Any]) -> np.dtype[Any]:
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise HeartsError(
             f"dtype: {quoted(dtype)} is unknown; give one of {', '.join(DTYPES)}, or None for the "
-            "encoder's own",
-            value=dtype,
+            "encoder's own"
         )
     if dtype == "int8":
         raise HeartsError(

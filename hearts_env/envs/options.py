@@ -46,9 +46,7 @@ def begin(
             game = _known_deal(game, known, number, dealer)
         return None, game
     if number not in (None, 0):
-        raise DealError(
-            f"deal_number: {number!r}, but a match begins with 0; omit it", value=number
-        )
+        raise DealError(f"deal_number: {number!r}, but a match begins with 0; omit it")
     if dealer is None and isinstance(known, Game):
         dealer = known.dealer % rules.players  # other rules raise below
     match = Match(rules, seed, dealer=dealer)
@@ -65,7 +63,7 @@ def check_begun(name: str, game: object, rules: Rules) -> Game:
         HeartsError: if it is not a Game, is over or has different rules.
     """
     if not isinstance(game, Game):
-        raise HeartsError(f"{name}: {quoted(game)} is not a Game; give one", value=game)
+        raise HeartsError(f"{name}: {quoted(game)} is not a Game; give one")
     if game.rules != rules:
         raise DealError(
             f"{name}: its rules are {game.rules.name!r}, the environment's {rules.name!r}; give a "
@@ -91,15 +89,13 @@ def _check_options(options: object) -> Mapping[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise HeartsError(
-            f"options: {quoted(options)} is not a dict; known keys: {', '.join(RESET_OPTIONS)}",
-            value=options,
+            f"options: {quoted(options)} is not a dict; known keys: {', '.join(RESET_OPTIONS)}"
         )
     for name in options:
         # PettingZoo's api_test resets with {"options": 1}.
         if name not in RESET_OPTIONS and name != "options":
             raise HeartsError(
-                f"options: {quoted(name)} is unknown; {did_you_mean(name, RESET_OPTIONS)}",
-                value=name,
+                f"options: {quoted(name)} is unknown; {did_you_mean(name, RESET_OPTIONS)}"
             )
     return options
 
@@ -113,14 +109,12 @@ def _read_deal(known: object) -> Game | Mapping[str, Any]:
     if not isinstance(known, Mapping):
         raise DealError(
             f"deal: {quoted(known)} is not a deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
-            "a hand history or a Game",
-            value=known,
+            "a hand history or a Game"
         )
     for name in known:
         if name not in ("hands", "kitty"):
             raise DealError(
-                f"deal: {quoted(name)} is unknown; {did_you_mean(name, ('hands', 'kitty'))}",
-                value=name,
+                f"deal: {quoted(name)} is unknown; {did_you_mean(name, ('hands', 'kitty'))}"
             )
     if "hands" not in known:
         raise DealError("deal: 'hands' is missing; give the cards of each seat")

@@ -48,8 +48,7 @@ def settle(
     if len(paid) < 2 or any(p < 0 for p in paid):
         raise HeartsError(
             f"points: {quoted(points)} cannot be settled in chips; give the points of each of two "
-            "players or more, whole and not negative",
-            value=points,
+            "players or more, whole and not negative"
         )
     given = pool
     try:
@@ -58,8 +57,7 @@ def settle(
         pool = Fraction(-1)
     if pool < 0:
         raise HeartsError(
-            f"pool: got {quoted(given)}; give chips, an int or a Fraction, not negative",
-            value=given,
+            f"pool: got {quoted(given)}; give chips, an int or a Fraction, not negative"
         )
     total, n = sum(paid, Fraction()), len(paid)
     if method == "howell":  # each player pays h (n - 1) and takes out T - h
@@ -100,8 +98,7 @@ def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
     if len(net) != rules.players:
         raise HeartsError(
             f"points: {quoted(points)} are for {len(net)} players; give one number for each of "
-            f"{rules.players}",
-            value=points,
+            f"{rules.players}"
         )
     return net
 

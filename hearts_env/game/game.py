@@ -149,8 +149,7 @@ class Game(Position):
         state = whole_numbers(vector)
         if state is None or state.shape != (rules.state_size,):
             raise DealError(
-                f"vector: {quoted(vector)} is not a state; give {rules.state_size} whole numbers",
-                value=vector,
+                f"vector: {quoted(vector)} is not a state; give {rules.state_size} whole numbers"
             )
         game = None
         if _is_readable(rules, state):
@@ -522,9 +521,7 @@ def play_transcript(transcript: Transcript) -> Game:
     if stated is not None and game.is_over:
         scores = " ".join(map(str, game.scores()))
         if stated.split() != scores.split():
-            raise NotationError(
-                f"history: [Scores] says {quoted(stated)}; the play gives {scores}", value=stated
-            )
+            raise NotationError(f"history: [Scores] says {quoted(stated)}; the play gives {scores}")
     return game
 
 

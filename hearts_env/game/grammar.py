@@ -121,8 +121,7 @@ def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
         if not _TAG.fullmatch(str(name)) or not _is_tag(name):
             raise NotationError(
                 f"tags: {quoted(name)} is not allowed as the name of a tag; give a word that is "
-                "not a field, optionally with a seat, like 'Date' or 'Player 0'",
-                value=name,
+                "not a field, optionally with a seat, like 'Date' or 'Player 0'"
             )
         # A value must fit on one line and must not end its field: quotes and brackets are replaced.
         words = "".join(c if c.isprintable() else " " for c in str(value)).split()
@@ -199,8 +198,7 @@ def _read_field(line: str, number: int, header: dict[str, str]) -> None:
     if not match:
         raise NotationError(
             f'line {number}: {quoted(line)} is not a field; write [Name "value"], like '
-            f"{', '.join(_FIELDS)} or a tag of your own",
-            value=line,
+            f"{', '.join(_FIELDS)} or a tag of your own"
         )
     name = match[1] + (f" {int(match[2])}" if match[2] is not None else "")
     if name in header:
@@ -257,8 +255,7 @@ def _read_entry(line: str, number: int, rules: Rules) -> Entry:
     if match := _TRICK.match(line):
         if len(match[3].split()) > rules.players:
             raise NotationError(
-                f"line {number}: {quoted(line)} has too many cards; give {rules.players}",
-                value=line,
+                f"line {number}: {quoted(line)} has too many cards; give {rules.players}"
             )
         cards = _cards(match[3], number)
         return Entry("trick", int(match[2]), cards, int(match[1]), number, line)
@@ -270,8 +267,7 @@ def _read_entry(line: str, number: int, rules: Rules) -> Entry:
         return Entry("revoke", int(match[1]), (), 0, number, line)
     raise NotationError(
         f"line {number}: {quoted(line)} is not understood; write '1. 0: 2C 4C', 'pass 0: 2C', "
-        "'moon 0: off' or 'revoke 0'",
-        value=line,
+        "'moon 0: off' or 'revoke 0'"
     )
 
 

@@ -53,8 +53,7 @@ class Standing:
             if sum(self._totals) != sum(before):
                 raise HeartsError(
                     f"totals: {quoted(totals)} chips are not {sum(before)} together; every seat "
-                    f"has {self.rules.stake} at the start",
-                    value=totals,
+                    f"has {self.rules.stake} at the start"
                 )
         if self._is_decided(before):
             raise HeartsError(

@@ -185,9 +185,7 @@ class Rules:
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
-                raise RulesError(
-                    f"{name}: unknown value {quoted(value)}; {one_of(value, choices)}", value=value
-                )
+                raise RulesError(f"{name}: unknown value {quoted(value)}; {one_of(value, choices)}")
         for name in FLAGS:
             put(name, check_flag(name, getattr(self, name), RulesError))
         put("removed", as_cards("removed", self.removed))
@@ -280,19 +278,17 @@ class Rules:
                 return self.index[parse_card(action)]
             except NotationError as error:
                 reason = str(error).removeprefix("card: ")
-                raise IllegalActionError(f"action: {reason}", value=action) from None
+                raise IllegalActionError(f"action: {reason}") from None
             except KeyError:
                 raise IllegalActionError(
                     f"action: {quoted(action)} is not in the deck of these rules; "
-                    "choose from legal_actions()",
-                    value=action,
+                    "choose from legal_actions()"
                 ) from None
         number = whole(only(action))
         if number is None:
             raise IllegalActionError(
                 f"action: {quoted(action)} ({type(action).__name__}) is not an action; "
-                "give a whole number or a card's name",
-                value=action,
+                "give a whole number or a card's name"
             )
         return number
 
@@ -415,13 +411,12 @@ class Rules:
         """
         if not (is_word(name) and name in PRESETS):
             near = did_you_mean(quoted(name).strip("'"), PRESETS)
-            raise RulesError(f"rules: no preset {quoted(name)}; {near}", value=name)
+            raise RulesError(f"rules: no preset {quoted(name)}; {near}")
         preset = PRESETS[name]
         number = preset.usual if players is None else whole(players)
         if number is None or number not in preset.players:
             raise RulesError(
-                f"players: {name} is not for {quoted(players)} players; give {preset.span}",
-                value=players,
+                f"players: {name} is not for {quoted(players)} players; give {preset.span}"
             )
         return _preset(name, number)
 
@@ -436,14 +431,12 @@ class Rules:
             return cls.from_text(rules, players)
         if not isinstance(rules, Rules):
             raise RulesError(
-                f"rules: {quoted(rules)} is not a game; give Rules or one of {', '.join(PRESETS)}",
-                value=rules,
+                f"rules: {quoted(rules)} is not a game; give Rules or one of {', '.join(PRESETS)}"
             )
         if players is not None and whole(players) != rules.players:
             raise RulesError(
                 f"players: the rules are for {rules.players}, not for {quoted(players)}; "
-                "leave players out, or give a preset's name",
-                value=players,
+                "leave players out, or give a preset's name"
             )
         return rules
 
@@ -464,9 +457,7 @@ class Rules:
             RulesError: if `fields` is not a mapping of fields, or the rules cannot be played.
         """
         if not isinstance(fields, Mapping):
-            raise RulesError(
-                f"rules: {quoted(fields)} are not named fields; give a mapping", value=fields
-            )
+            raise RulesError(f"rules: {quoted(fields)} are not named fields; give a mapping")
         _refuse_unknown(fields)
         return cls(**fields)
 
@@ -509,7 +500,7 @@ class Rules:
                 twice, or `players` contradicts the text.
         """
         if not isinstance(text, str):
-            raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name", value=text)
+            raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name")
         if len(text) > _MAX_TEXT:
             raise RulesError(
                 f"rules: a text of {len(text):,} characters; give one of {_MAX_TEXT:,} at most"
@@ -522,21 +513,17 @@ class Rules:
             name, equals, value = word.partition("=")
             if not equals:
                 raise RulesError(
-                    f"rules: {quoted(word)} is not a field with a value; write field=value",
-                    value=word,
+                    f"rules: {quoted(word)} is not a field with a value; write field=value"
                 )
             _refuse_unknown([name])
             if name in changes:
-                raise RulesError(
-                    f"{name}: {quoted(word)} sets it a second time; set it once", value=word
-                )
+                raise RulesError(f"{name}: {quoted(word)} sets it a second time; set it once")
             changes[name] = read_value(value)
         stated = changes.pop("players", None)
         if None not in (stated, players) and stated != players:
             raise RulesError(
                 f"players: {quoted(players)}, but the rules {quoted(text)} are for "
-                f"{quoted(stated)}; give it once",
-                value=players,
+                f"{quoted(stated)}; give it once"
             )
         base = cls.preset(first, players if stated is None else stated)
         return base.replace(**changes) if changes else base
@@ -637,4 +624,4 @@ def _refuse_unknown(names: Iterable[object]) -> None:
     for name in names:
         if not (is_word(name) and name in FIELDS):
             near = did_you_mean(quoted(name).strip("'"), FIELDS)
-            raise RulesError(f"rules: no rule is named {quoted(name)}; {near}", value=name)
+            raise RulesError(f"rules: no rule is named {quoted(name)}; {near}")

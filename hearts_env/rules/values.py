@@ -41,7 +41,7 @@ def as_cards(name: str, cards: object) -> tuple[str, ...]:
         names = [parse_card(card) for card in cards]  # type: ignore[attr-defined]
     except TypeError:
         raise RulesError(
-            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]', value=cards
+            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]'
         ) from None
     except NotationError as error:
         raise RulesError(f"{name}: {error}") from None
@@ -55,8 +55,7 @@ def as_points(points: object) -> CardPoints:
     """Return the points of cards from a mapping."""
     if not isinstance(points, Mapping):
         raise RulesError(
-            f'card_points: {quoted(points)} does not map cards to points; write {{"QS": 13}}',
-            value=points,
+            f'card_points: {quoted(points)} does not map cards to points; write {{"QS": 13}}'
         )
     by_card: dict[str, int] = {}
     for card, worth in points.items():
@@ -74,8 +73,8 @@ def as_rotation(rotation: object) -> tuple[str, ...]:
     words = (rotation,) if isinstance(rotation, str) else rotation
     fix = f"give 1 to {MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= MAX_ROTATION:
-        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}", value=rotation)
+        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}")
     for word in words:
         if not (is_word(word) and word in DIRECTIONS):
-            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}", value=word)
+            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}")
     return tuple(words)

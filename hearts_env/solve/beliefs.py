@@ -323,9 +323,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
     """
     epsilon = check_chance("epsilon", epsilon)
     if policy is not None and not callable(policy):
-        raise HeartsError(
-            f"policy: {policy!r} is not a function of views; give agent.action_probs", value=policy
-        )
+        raise HeartsError(f"policy: {policy!r} is not a function of views; give agent.action_probs")
     tracker = Tracker(policy, epsilon)
     one = tracker._replay(view)
     tracker._add_likelihoods(view.rules, [one])

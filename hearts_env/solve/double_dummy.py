@@ -282,15 +282,13 @@ def _other_hand(view: PlayerView, world: World) -> int:
         own, hand = (mask_of(rules.index[c] for c in world[p]) for p in (view.player, other))
     except (KeyError, IndexError, TypeError):
         raise HeartsError(
-            f"worlds: {world!r} is not a world; give hands and dead cards, as view.worlds() does",
-            value=world,
+            f"worlds: {world!r} is not a world; give hands and dead cards, as view.worlds() does"
         ) from None
     unseen = int(unseen_mask(rules.vector, view.vector, view.player))
     if own != view.vector[k.HANDS + k.SEAT * view.player] or hand & ~unseen:
         raise HeartsError(
             f"worlds: {world!r} contradicts the view of player {view.player}; "
-            "take one of view.worlds()",
-            value=world,
+            "take one of view.worlds()"
         )
     if hand.bit_count() != view.cards_left(other):
         raise HeartsError(

@@ -70,7 +70,7 @@ def check_number(
         return number
     wrong = "is not a whole number" if number is None else "is out of range"
     span = f"{low:,} or more" if high is None else f"{low:,} to {_show(high)}"
-    raise error(f"{name}: {quoted(value)} {wrong}; give {span}{other}", value=value)
+    raise error(f"{name}: {quoted(value)} {wrong}; give {span}{other}")
 
 
 def _show(bound: int) -> str:
@@ -105,8 +105,7 @@ def check_max_deals(max_deals: int | None, episode: str) -> int | None:
     if episode != "match":
         raise HeartsError(
             f"max_deals: {quoted(max_deals)}, but the episode is one deal; "
-            'leave it out, or take episode="match"',
-            value=max_deals,
+            'leave it out, or take episode="match"'
         )
     return check_number("max_deals", max_deals, 1, None, other=", or None")
 
@@ -121,8 +120,7 @@ def check_range(name: str, value: object, low: float, high: float, other: str = 
     number = _finite(value)
     if number is None or not low <= number <= high:
         raise HeartsError(
-            f"{name}: {quoted(value)} is not in [{low:g}, {high:g}]; give a number that is{other}",
-            value=value,
+            f"{name}: {quoted(value)} is not in [{low:g}, {high:g}]; give a number that is{other}"
         )
     return number
 
@@ -131,9 +129,7 @@ def check_positive(name: str, value: object, other: str = "") -> float:
     """Return `value` as a number above 0. `other` ends the message."""
     number = _finite(value)
     if number is None or number <= 0:
-        raise HeartsError(
-            f"{name}: {quoted(value)} is not a number above 0; give one{other}", value=value
-        )
+        raise HeartsError(f"{name}: {quoted(value)} is not a number above 0; give one{other}")
     return number
 
 
@@ -141,7 +137,7 @@ def check_finite(name: str, value: object) -> float:
     """Return `value` as a number of either sign."""
     number = _finite(value)
     if number is None:
-        raise HeartsError(f"{name}: {quoted(value)} is not a finite number; give one", value=value)
+        raise HeartsError(f"{name}: {quoted(value)} is not a finite number; give one")
     return number
 
 
@@ -159,7 +155,7 @@ def _finite(value: object) -> float | None:
 def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise error(f"{name}: {quoted(value)} is unknown; give True or False", value=value)
+        raise error(f"{name}: {quoted(value)} is unknown; give True or False")
     return bool(value)
 
 
@@ -175,7 +171,7 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(quoted(value).strip("\"'"), choices)
-        raise HeartsError(f"{field}: {quoted(value)} is unknown; {near}", value=value)
+        raise HeartsError(f"{field}: {quoted(value)} is unknown; {near}")
     return value
 
 
@@ -249,7 +245,7 @@ def check_numbers(
             shown = f"shape {value.shape} and dtype {value.dtype}"
         between = "" if span is None else f" from {_show(span[0])} to {_show(span[1])}"
         fix = f"give {size} whole numbers{between}"
-        raise error(f"{name}: {shown} does not fit; {fix}", value=value)
+        raise error(f"{name}: {shown} does not fit; {fix}")
     return found
 
 
@@ -268,7 +264,6 @@ def action_number(action: object) -> int:
     number = whole(only(action))
     if number is None:
         raise IllegalActionError(
-            f"action: {quoted(action)} is not a whole number; action i is the card rules.deck[i]",
-            value=action,
+            f"action: {quoted(action)} is not a whole number; action i is the card rules.deck[i]"
         )
     return number

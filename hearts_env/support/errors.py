@@ -1,14 +1,12 @@
-"""The errors of the package. All messages have one form.
+"""The errors of the package.
 
-A message reads "argument: what is wrong with the value; what to do". ``HeartsError`` takes the
-argument and the hint from the message.
+All messages have one form: "argument: what is wrong with the value; what to do".
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
-import numbers
 import reprlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,46 +14,10 @@ from typing import Any
 
 MAX_QUOTED = 80
 """The most characters of a user's text in a message."""
-MAX_MESSAGE = 2000
-"""The most characters of a message."""
 
 
 class HeartsError(ValueError):
-    """Base of every error that a user's mistake can cause.
-
-    A message is cut at ``MAX_MESSAGE`` characters. The attributes survive pickling, except that a
-    `value` other than text or a number becomes its ``quoted`` text.
-
-    Attributes:
-        argument: The argument, option, field or file at the start of the message; "" if there is
-            none.
-        value: The value given, or None if unknown.
-        hint: The fix; "" if the message has none.
-    """
-
-    def __init__(
-        self,
-        *args: object,
-        argument: str | None = None,
-        value: object = None,
-        hint: str | None = None,
-    ) -> None:
-        messages = [
-            a[:MAX_MESSAGE] + "..." if isinstance(a, str) and len(a) > MAX_MESSAGE else a
-            for a in args
-        ]
-        super().__init__(*messages)
-        message = args[0] if args and isinstance(args[0], str) else ""
-        begin, colon, rest = message.partition(": ")
-        shown = "" if value is None else quoted(value)  # it may contain semicolons
-        self.argument: str = (begin if colon else "") if argument is None else argument
-        self.value: Any = value
-        self.hint: str = rest.replace(shown, "", 1).partition("; ")[2] if hint is None else hint
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        value = self.value
-        plain = value is None or isinstance(value, str | numbers.Number)
-        return type(self), self.args, vars(self) | {"value": value if plain else quoted(value)}
+    """Base of every error that a user's mistake can cause."""
 
 
 class RulesError(HeartsError):

@@ -167,10 +167,7 @@ def check_output(path: Path, name: str) -> None:
     `name`, the option or argument.
     """
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
-        raise HeartsError(
-            f"{name}: {quoted(path.name)} is too long for a file; give another name",
-            value=path.name,
-        )
+        raise HeartsError(f"{name}: {quoted(path.name)} is too long for a file; give another name")
     if kind_of(path) == "folder" or path.name in ("", ".."):
         raise HeartsError(f"{name}: {str(path)!r} is a folder; give the name of a file")
     if not path.parent.is_dir():

@@ -80,8 +80,7 @@ def deal_masks(
     if len(given) != rules.players:
         raise DealError(
             f"hands: give {rules.players} hands, one list of cards for each seat; got "
-            f"{quoted(hands)}",
-            value=hands,
+            f"{quoted(hands)}"
         )
     names = [f"hands[{seat}]" for seat in range(rules.players)]
     piles = {**dict(zip(names, given, strict=True)), "kitty": kitty}
@@ -115,8 +114,7 @@ def pile_masks(rules: Rules, piles: Mapping[str, Iterable[str] | None]) -> list[
             cards = list(cards)
         except TypeError:
             raise DealError(
-                f"{name}: {quoted(cards)} is not a list of cards; give one, like ['2C', 'QS']",
-                value=cards,
+                f"{name}: {quoted(cards)} is not a list of cards; give one, like ['2C', 'QS']"
             ) from None
         for card in cards:
             try:

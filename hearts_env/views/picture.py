@@ -44,10 +44,7 @@ def picture_of(
         HeartsError: if `render_for` is anything else.
     """
     if isinstance(render_for, str) and render_for not in (MOVER, ALL):
-        raise HeartsError(
-            f"render_for: {render_for!r}; {did_you_mean(render_for, (MOVER, ALL))}",
-            value=render_for,
-        )
+        raise HeartsError(f"render_for: {render_for!r}; {did_you_mean(render_for, (MOVER, ALL))}")
     mover = None if is_over else game._seat(k.PLAYER)
     viewer = mover if render_for == MOVER else render_for
     if totals is None and any(game.totals):

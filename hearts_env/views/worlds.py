@@ -279,8 +279,7 @@ def _check_world(view: Seen, world: Sequence[Iterable[str]]) -> list[int]:
     if len(given) != n + 1:
         raise DealError(
             f"world: give the present hands of {n} players and, last, the dead cards, as "
-            f"view.worlds() does; got {quoted(world)}",
-            value=world,
+            f"view.worlds() does; got {quoted(world)}"
         )
     names = [f"world[{owner}]" for owner in range(n + 1)]
     masks = pile_masks(rules, dict(zip(names, given, strict=True)))

@@ -491,9 +491,7 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
         return np.array([check_env_seed(first + i) for i in range(num_envs)], np.int64)
     seed = seed.tolist() if isinstance(seed, np.ndarray) else seed
     if not isinstance(seed, Sequence) or isinstance(seed, str | bytes):
-        raise HeartsError(
-            f"seed: {quoted(seed)} is not a whole number; give one, a list, or None", value=seed
-        )
+        raise HeartsError(f"seed: {quoted(seed)} is not a whole number; give one, a list, or None")
     given = list(seed)
     if len(given) != num_envs:
         raise HeartsError(f"seed: {len(given)} seeds for {num_envs} environments; give one each")

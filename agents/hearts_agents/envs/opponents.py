@@ -65,8 +65,7 @@ class OpponentPool:
             except TypeError:
                 raise HeartsError(
                     f"opponent: {quoted(opponents)} is not an agent; "
-                    "give a name, an agent, or a list of them",
-                    value=opponents,
+                    "give a name, an agent, or a list of them"
                 ) from None
             for opponent in given:
                 self.add(opponent)
@@ -131,9 +130,7 @@ class OpponentPool:
         """
         place = self.place(name)
         if not any(e.weight for i, e in enumerate(self.entries) if i != place):
-            raise HeartsError(
-                f"opponent: {name!r} is the last in the pool; add another first", value=name
-            )
+            raise HeartsError(f"opponent: {name!r} is the last in the pool; add another first")
         self.set_weight(name, 0.0)
 
     def place(self, name: str) -> int:
@@ -143,9 +140,7 @@ class OpponentPool:
             HeartsError: if there is none.
         """
         if name not in self.names:
-            raise HeartsError(
-                f"opponent: {name!r} is not in the pool; it has {self.names}", value=name
-            )
+            raise HeartsError(f"opponent: {name!r} is not in the pool; it has {self.names}")
         return self.names.index(name)
 
     @property
@@ -210,9 +205,7 @@ def _check_weight(weight: float) -> float:
     except (TypeError, ValueError):
         number = -1.0
     if not (number >= 0 and math.isfinite(number)):
-        raise HeartsError(
-            f"weight: {weight!r} is not a finite number from 0; give 0 or more", value=weight
-        )
+        raise HeartsError(f"weight: {weight!r} is not a finite number from 0; give 0 or more")
     return number
 
 

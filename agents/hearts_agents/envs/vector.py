@@ -84,8 +84,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         if render_mode is not None:
             raise HeartsError(
                 f"render_mode: {quoted(render_mode)} is not available for many environments; make "
-                "a single one with gymnasium.make",
-                value=render_mode,
+                "a single one with gymnasium.make"
             )
         self._mode = _check_mode(autoreset_mode)
         self.arena = Arena(
@@ -283,8 +282,7 @@ def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(options, Mapping) or not set(options) <= set(known):
         raise HeartsError(
             f"options: {quoted(options)} are not options of many environments; "
-            f"give {' or '.join(known)}, or make a single environment with gymnasium.make",
-            value=options,
+            f"give {' or '.join(known)}, or make a single environment with gymnasium.make"
         )
     return options
 
@@ -298,8 +296,7 @@ def _check_mode(mode: object) -> AutoresetMode:
     if word not in known:
         raise HeartsError(
             f"autoreset_mode: {quoted(mode)} is unknown; known: "
-            f"{', '.join(m.name for m in AutoresetMode)}",
-            value=mode,
+            f"{', '.join(m.name for m in AutoresetMode)}"
         )
     return known[word]
 

@@ -100,7 +100,7 @@ def find_encoder(name: str) -> Encoder:
     if not is_code(name):
         return make_encoder(name)
     factory = find_class("env.observation", name)
-    with blamed(f"env.observation: {name!r} cannot be made", "it is made as NAME()", value=name):
+    with blamed(f"env.observation: {name!r} cannot be made", "it is made as NAME()"):
         made = _made(factory)
     return make_encoder(made)
 
@@ -163,7 +163,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     """
     if not isinstance(path, str | os.PathLike):
         raise CheckpointError(
-            f"checkpoint: {quoted(path)} is not a path; give a file or a run folder", value=path
+            f"checkpoint: {quoted(path)} is not a path; give a file or a run folder"
         )
     file = Path(path)
     if kind_of(file) == "folder":
@@ -171,8 +171,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     where = str(file)
     if kind_of(file) != "file":
         raise CheckpointError(
-            f"checkpoint: there is no file {where!r}; give a run folder or a player's file",
-            value=path,
+            f"checkpoint: there is no file {where!r}; give a run folder or a player's file"
         )
     try:
         tensors, header = read_tensors(file)
@@ -215,8 +214,7 @@ def refuse_weights(path: str | Path) -> None:
     if (is_torch and not is_program) or start.startswith((b"\x80", b"\x89HDF")):
         raise CheckpointError(
             f"agent: {quoted(os.fspath(path))} holds only weights, which do not say how to play; "
-            f"{_LOAD_THEM}",
-            value=path,
+            f"{_LOAD_THEM}"
         )
 
 
@@ -285,8 +283,7 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
         if stated.get(what) != own:
             raise CheckpointError(
                 f"encoder: {name!r} has the {what} {own!r} here, and {stated.get(what)!r} in "
-                f"{where!r}; install the version that wrote it, or train again",
-                value=name,
+                f"{where!r}; install the version that wrote it, or train again"
             )
     return name
 

@@ -82,14 +82,12 @@ class ModelAgent(EncoderAgent):
             fix = "model.onnx?encoder=flat" if is_file else fix
             raise HeartsError(
                 f"encoder: {quoted(name)} does not state its encoder; give it, as in "
-                f"{fix}; known: {', '.join(ENCODERS)}",
-                value=name,
+                f"{fix}; known: {', '.join(ENCODERS)}"
             )
         if encoder not in ENCODERS:
             raise HeartsError(
                 f"encoder: {quoted(encoder)} of {quoted(name)} is unknown; "
-                f"{did_you_mean(encoder, ENCODERS)}",
-                value=encoder,
+                f"{did_you_mean(encoder, ENCODERS)}"
             )
         super().__init__(encoder, greedy=greedy, seed=seed)
         self.name = name
@@ -326,8 +324,7 @@ class Sb3Agent(ModelAgent):
             raise HeartsError(
                 f"agent: {quoted(name)} is recurrent ({kind}): it depends on earlier observations, "
                 "and an agent is asked about views in any order; train one without memory, or "
-                "write an agent for it",
-                value=name,
+                "write an agent for it"
             )
         sees, does = policy.observation_space, policy.action_space
         self._takes_masks = isinstance(sees, spaces.Dict) and set(sees) == set(_SEEN)
@@ -335,22 +332,19 @@ class Sb3Agent(ModelAgent):
         if not isinstance(box, spaces.Box) or not isinstance(does, spaces.Discrete):
             raise HeartsError(
                 f"agent: {quoted(name)} has spaces {quoted(sees)} and {quoted(does)}; give one "
-                f"with a Box or a Dict of {' and '.join(_SEEN)}, and Discrete, like HeartsEnv",
-                value=name,
+                f"with a Box or a Dict of {' and '.join(_SEEN)}, and Discrete, like HeartsEnv"
             )
         self._shape = box.shape
         self._output = next((word for word in _OUTPUTS if hasattr(policy, word)), "")
         if not self._output:
             raise HeartsError(
                 f"agent: {quoted(name)} has a policy of type {kind}; give one of PPO, A2C, TRPO, "
-                "MaskablePPO, DQN or QRDQN",
-                value=name,
+                "MaskablePPO, DQN or QRDQN"
             )
         self.gives_logits = self._output == "get_distribution"
         if not self.greedy and not self.gives_logits:
             raise HeartsError(
-                f"greedy: {quoted(name)} gives action values, not probabilities; omit it",
-                value=name,
+                f"greedy: {quoted(name)} gives action values, not probabilities; omit it"
             )
         self.dtype = np.dtype(box.dtype)
 
@@ -410,10 +404,10 @@ class Sb3Agent(ModelAgent):
 
 def _read(path: str) -> bytes:
     if kind_of(path) != "file":
-        raise CheckpointError(f"agent: there is no file {quoted(path)}; check the path", value=path)
+        raise CheckpointError(f"agent: there is no file {quoted(path)}; check the path")
     try:
         return Path(path).read_bytes()
     except OSError as error:
         raise CheckpointError(
-            f"agent: {quoted(path)} cannot be read ({error.strerror}); check the path", value=path
+            f"agent: {quoted(path)} cannot be read ({error.strerror}); check the path"
         ) from None

@@ -37,7 +37,7 @@ class OwnNetwork(nn.Module):
         super().__init__()
         factory = find_class(SETTING, name)
         fix = "it is made as NAME(observation_shape, num_actions), and called with float32 tensors"
-        with blamed(f"{SETTING}: {name!r} fails", fix, value=name):
+        with blamed(f"{SETTING}: {name!r} fails", fix):
             self.module = factory(shape, num_actions)
             found: Any = nn.Module.__call__(self.module, torch.zeros(2, *shape))
         parts = found if isinstance(found, tuple | list) else ()
@@ -45,8 +45,7 @@ class OwnNetwork(nn.Module):
         if shapes not in ([(2, num_actions), (2,)], [(2, num_actions), (2, 1)]):
             raise HeartsError(
                 f"{SETTING}: {name!r} does not return logits (n, {num_actions}) and values (n,) "
-                "for n observations; correct its forward",
-                value=name,
+                "for n observations; correct its forward"
             )
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:

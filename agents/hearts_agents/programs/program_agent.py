@@ -265,13 +265,10 @@ def _split(command: str) -> list[str]:
     except ValueError as error:
         raise HeartsError(
             f"agent: the command in {quoted(EXEC + command)} cannot be read ({error}); close every "
-            "quotation mark",
-            value=EXEC + command,
+            "quotation mark"
         ) from None
     if not words:
-        raise HeartsError(
-            f"agent: {EXEC!r} names no program; write it as in exec:./bot --flag", value=EXEC
-        )
+        raise HeartsError(f"agent: {EXEC!r} names no program; write it as in exec:./bot --flag")
     if shutil.which(words[0]) is None:
         there = kind_of(words[0])
         what = (
@@ -280,9 +277,7 @@ def _split(command: str) -> list[str]:
             if there
             else "is not a program in this folder or on the PATH; check the path"
         )
-        raise HeartsError(
-            f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}", value=EXEC + command
-        )
+        raise HeartsError(f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}")
     return words
 
 

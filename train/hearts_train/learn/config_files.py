@@ -79,20 +79,18 @@ def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
     except FileNotFoundError:
         raise ConfigError(
             f"config: {quoted(name)} is neither a file nor a shipped config; "
-            f"{did_you_mean(name, shipped)}",
-            value=name,
+            f"{did_you_mean(name, shipped)}"
         ) from None
     except HeartsError as error:
         raise ConfigError(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a null byte
         raise ConfigError(
-            f"config: {quoted(name)} cannot be read ({error}); give another file", value=name
+            f"config: {quoted(name)} cannot be read ({error}); give another file"
         ) from None
     tree = _parse(text, source)
     if not isinstance(tree, dict | None):
         raise ConfigError(
-            f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value",
-            value=tree,
+            f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value"
         )
     return tree or {}, source
 
@@ -114,8 +112,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
     *parents, last = key.strip().split(".")
     if not (last and equals):
         raise ConfigError(
-            f"--set: {quoted(override)} is not a setting with a value; write key.sub=value",
-            value=override,
+            f"--set: {quoted(override)} is not a setting with a value; write key.sub=value"
         )
     value = _parse(text, f"--set {_shortened(key)}")
     for part in parents:

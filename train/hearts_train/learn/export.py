@@ -56,8 +56,7 @@ def export_policy(
     if not isinstance(observation, str):
         raise HeartsError(
             f"observation: {observation!r} is not the name of an encoder; register yours with "
-            "register_encoder",
-            value=observation,
+            "register_encoder"
         )
     if isinstance(policy.observation_space, spaces.Dict):
         raise HeartsError(

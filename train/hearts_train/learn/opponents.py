@@ -106,13 +106,11 @@ def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> 
     if not isinstance(agent, NetworkAgent):
         raise ConfigError(
             f"{setting}: {name!r} is not a trained network; give champion, or a run's "
-            "folder or checkpoint",
-            value=name,
+            "folder or checkpoint"
         )
     if agent.encoder != encoder:
         raise ConfigError(
             f"{setting}: {name!r} has another observation than the learner; set env.observation to "
-            "the encoder that it was trained with, or give another player",
-            value=name,
+            "the encoder that it was trained with, or give another player"
         )
     return agent.network

@@ -461,8 +461,7 @@ class Learner:
             raise ConfigError(
                 f"network.start: {name!r} has layers of {list(player.sizes)} and "
                 f"{player.activation}, not {sizes} and {self.config.network.activation}; set "
-                "network.trunk, network.policy and network.activation to its own",
-                value=name,
+                "network.trunk, network.policy and network.activation to its own"
             )
         copy_layers(player, layers)
         self._update_average(0.0)

@@ -120,8 +120,7 @@ def check_is_free(run_dir: Path) -> None:
     ):
         raise ConfigError(
             f"run: {str(run_dir)!r} is not empty; resume its run with --resume {run_dir}, or give "
-            "a new folder",
-            value=run_dir,
+            "a new folder"
         )
 
 
@@ -133,8 +132,7 @@ def check_run_folder(run_dir: Path) -> None:
     if not (run_dir / CONFIG_NAME).is_file():
         raise CheckpointError(
             f"resume: {str(run_dir)!r} has no {CONFIG_NAME}; give a folder that `hearts train` "
-            "has written",
-            value=run_dir,
+            "has written"
         )
     if not (run_dir / STATE_NAME).is_file() and (
         (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists()

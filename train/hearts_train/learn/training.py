@@ -187,8 +187,7 @@ def _check_same(
         if key.startswith(fixed):
             raise ConfigError(
                 f"{key}: {new!r} cannot replace {old!r} of the run in {str(run_dir)!r}; leave it "
-                "unchanged, or train in a new folder (--run)",
-                value=new,
+                "unchanged, or train in a new folder (--run)"
             )
 
 
@@ -245,8 +244,7 @@ def check_seeds(seeds: Any) -> list[int]:
     if not (are_seeds and 1 <= len(set(found)) == len(found) <= MOST_SEEDS):
         raise ConfigError(
             f"seeds: {quoted(found or seeds)} cannot be used; give 1 to {MOST_SEEDS} different "
-            "whole numbers from 0",
-            value=seeds,
+            "whole numbers from 0"
         )
     return [int(seed) for seed in found]
 

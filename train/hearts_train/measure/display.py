@@ -65,9 +65,7 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
         return
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         known = ", ".join(f".{kind}" for kind in FORMATS)
-        raise HeartsError(
-            f"{option}: {path.name!r} has an unknown suffix; use {known}", value=path.name
-        )
+        raise HeartsError(f"{option}: {path.name!r} has an unknown suffix; use {known}")
     if importlib.util.find_spec("matplotlib") is None:
         raise HeartsError(f"{option}: drawing {needs('train')}")
     check_output(path, option)

@@ -264,7 +264,7 @@ def distinct_names(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...
     names = tuple(map(result_name, agents))
     for name in names:
         if names.count(name) > 1:
-            raise HeartsError(f"{argument}: {name!r} is listed twice; name each once", value=name)
+            raise HeartsError(f"{argument}: {name!r} is listed twice; name each once")
     return names
 
 
