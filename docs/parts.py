@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from hearts_agents.attackers import METHODS
 from hearts_agents.registry import CHECKPOINT_SUFFIX
 from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Rules, kernel
-from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS, CardPoints
+from hearts_env.cards import DIRECTIONS, MAX_ROTATION, RANKS
 from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.rules.explain import explain, meaning_of
 from hearts_env.rules.presets import PRESETS
@@ -81,7 +81,7 @@ def show(value: object) -> str:
         return f"`{value}`"
     if isinstance(value, tuple):
         return " ".join(map(str, value)) or "none"
-    if isinstance(value, CardPoints):
+    if isinstance(value, Mapping):
         points = dict(value)  # thirteen equal hearts in a word
         hearts = {points.pop(card) for card in [c for c in points if c[1] == "H"]}
         words = [f"every heart {worth}" for worth in hearts]

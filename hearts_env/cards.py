@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from hearts_env.support.errors import NotationError, quoted
 
@@ -70,43 +69,8 @@ def sort_cards(cards: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(cards, key=_ORDER.__getitem__))
 
 
-class CardPoints(Mapping[str, int]):
-    """Points by card, immutable and hashable. Cards that are missing have 0 points."""
-
-    __slots__ = ("_points",)
-    _points: Mapping[str, int]
-
-    def __init__(self, points: Mapping[str, int]) -> None:
-        by_card = {card: points[card] for card in sort_cards(points) if points[card]}
-        object.__setattr__(self, "_points", MappingProxyType(by_card))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{name}: points of cards cannot be changed; make other rules")
-
-    def __getitem__(self, card: str) -> int:
-        return self._points[card]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._points)
-
-    def __len__(self) -> int:
-        return len(self._points)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._points.items()))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self._points) == dict(other)
-
-    def __repr__(self) -> str:
-        return repr(dict(self._points))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CardPoints, (dict(self._points),)
-
-
-HEARTS_ONE = CardPoints({rank + "H": 1 for rank in RANKS})
-HEARTS_AND_QUEEN = CardPoints({**HEARTS_ONE, "QS": 13})
+HEARTS_ONE: Mapping[str, int] = MappingProxyType({rank + "H": 1 for rank in RANKS})
+HEARTS_AND_QUEEN: Mapping[str, int] = MappingProxyType({"QS": 13, **HEARTS_ONE})
 
 
 def mask_of(cards: Iterable[int]) -> int:

@@ -201,16 +201,39 @@ def test_batch_continues_from_its_state(name: str, players: int, autodeal: bool)
         assert (one.states[:, k.MOON_CHOICE] >= 0).any()
 
 
+def test_unwritable_arrays_are_refused() -> None:
+    batch = BatchGame("micro", 2, seed=1)
+    shape, before = (2, *batch.space.shape), batch.states.copy()
+    fixed = np.zeros(shape, np.int8)
+    fixed.flags.writeable = False
+    for out in (
+        np.zeros(shape),
+        np.zeros((3, 3), np.int8),
+        np.zeros(shape[::-1], np.int8).T,
+        fixed,
+        [[0] * shape[1]] * 2,
+    ):
+        with raises_hearts_error(HeartsError, "out"):
+            batch.observe(out)  # type: ignore[arg-type]
+        with raises_hearts_error(HeartsError, "observations"):
+            batch.step(batch.masks().argmax(1), out)  # type: ignore[arg-type]
+    both = np.zeros(8192, np.int8)
+    with raises_hearts_error(HeartsError, "masks"):
+        batch.step(
+            batch.masks().argmax(1),
+            both[: 2 * shape[1]].reshape(shape),
+            both[: 2 * batch.rules.num_actions].reshape(2, -1),
+        )
+    assert np.array_equal(batch.states, before)
+
+
 def test_batch_refuses_invalid_state() -> None:
     batch = BatchGame("mini", 4, seed=3)
     for _ in range(3):
         batch.play(batch.random_actions())
     state = batch.state()
     for field, value in (
-        ("states", np.full_like(state["states"], 3)),
-        ("states", BatchGame("mini", 4, seed=4).state()["states"]),  # of other deals
         ("states", state["states"][:, :-1]),
-        ("seeds", -state["seeds"]),
         ("scores", np.zeros((4, 3), np.int64)),
         ("random", None),
     ):

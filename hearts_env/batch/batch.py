@@ -17,14 +17,13 @@ from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import (
-    array_in_memory,
-    check_actions,
+    MAX_SEED,
     check_array,
     check_flag,
     check_is,
     check_number,
+    check_numbers,
     check_seed,
-    check_seeds,
     whole_numbers,
 )
 from hearts_env.support.arrays import Array
@@ -135,8 +134,7 @@ class BatchGame:
 
         Args:
             out: an array to write to and return, of the space's dtype, float32 or float16. It is a
-                NumPy array or any array in main memory with DLPack, such as a torch tensor. If
-                None, a new array of the space's dtype.
+                NumPy array, such as ``tensor.numpy()``. If None, a new array of the space's dtype.
             games: the numbers of some games. If None, all games.
             players: the observing seat of each game. If None, the player to act.
 
@@ -224,7 +222,7 @@ class BatchGame:
             HeartsError: unless `actions` has one int per game.
         """
         rows = self._rows(games, once=True)
-        acts = check_actions(actions, len(rows))
+        acts = check_numbers("actions", actions, len(rows))
         self._check_legal(rows, acts)
         self.done[rows if games is not None else slice(None)] = False
         r, tables = self.rules.vector, self._tables
@@ -259,7 +257,7 @@ class BatchGame:
                 overlaps another. Nothing has been played.
         """
         n = self.num_games
-        acts = check_actions(actions, n)
+        acts = check_numbers("actions", actions, n)
         shown = self._check_out(observations, (n, *self.space.shape), self._dtypes, "observations")
         mask = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
         if self._words is None:
@@ -323,7 +321,7 @@ class BatchGame:
         if seeds is None:
             loops.next_seeds(rows, self.seeds, self._deals, self.seed)
         else:
-            self.seeds[rows] = check_seeds(seeds, len(rows))
+            self.seeds[rows] = check_numbers("seeds", seeds, len(rows), (0, MAX_SEED), DealError)
         self.done[rows] = False
         r = self.rules.vector
         self._threads.share(
@@ -353,32 +351,13 @@ class BatchGame:
         """Continue from a result of ``state`` of a batch with the same rules, size and seed.
 
         Raises:
-            HeartsError: if an array is missing, has another shape or holds impossible values, such
-                as states that no play leads to. The batch is unchanged.
+            HeartsError: if an array is missing or has another shape. The batch is unchanged.
         """
         check_is("state", state, Mapping, "give what BatchGame.state() has returned")
         own = self._arrays()
         given = {
             name: check_array(f"state.{name}", state.get(name), like) for name, like in own.items()
         }
-        if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
-            raise HeartsError(
-                "state: seeds and deals are not integers from 0; give the whole state of a batch"
-            )
-        dealt, legal = np.empty_like(self.states), np.empty_like(self.legal)
-        dealt[:] = self.rules.empty_state
-        loops.deal(self.rules.vector, dealt, self._all, given["seeds"].copy(), legal)
-        hands = [k.HANDS + k.SEAT * seat for seat in range(self.rules.players)]
-        for game, vector in enumerate(given["states"]):
-            try:
-                start = Game.from_state(self.rules, vector)._start
-            except DealError:
-                start = None
-            if start is None or not np.array_equal(start[hands], dealt[game, hands]):
-                raise HeartsError(
-                    f"state.states: the state of game {game} does not follow from its seed; "
-                    "give the whole state of a batch"
-                )
         for name, array in own.items():
             array[:] = given[name]
         loops.write_legal(self.rules.vector, self.states, self.legal)
@@ -412,12 +391,7 @@ class BatchGame:
         return rows
 
     def _check_seats(self, players: Array, size: int) -> k.Vector:
-        seats = whole_numbers(players)
-        if seats is None or seats.shape != (size,):
-            raise HeartsError(f"players: not one seat per game; give {size} whole numbers")
-        if seats.size and not (seats.min() >= 0 and seats.max() < self.rules.players):
-            raise HeartsError(f"players: some are out of range; give 0 to {self.rules.players - 1}")
-        return seats
+        return check_numbers("players", players, size, (0, self.rules.players - 1))
 
     def _check_legal(self, rows: k.Vector, acts: k.Vector) -> None:
         bad = np.zeros(len(rows), np.bool_)
@@ -454,7 +428,8 @@ class BatchGame:
     ) -> Array:
         if out is None:
             return np.empty(shape, dtypes[0])
-        out = array_in_memory(name, out)
+        if not isinstance(out, np.ndarray):
+            raise HeartsError(f"{name}: {type(out).__name__} is not a NumPy array; give one")
         if out.shape != shape or out.dtype not in dtypes:
             known = " or ".join(dict.fromkeys(map(str, dtypes)))
             raise HeartsError(

@@ -534,7 +534,8 @@ class Rules:
     # Hash and fields are cached: rules are keys of caches that every step reads.
     @functools.cached_property
     def _fields(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in FIELDS)
+        plain = {name: getattr(self, name) for name in FIELDS}
+        return tuple((plain | {"card_points": tuple(self.card_points.items())}).values())
 
     @functools.cached_property
     def _hash(self) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from hearts_env.cards import DIRECTIONS, MAX_ROTATION, CardPoints, parse_card, sort_cards
+from hearts_env.cards import DIRECTIONS, MAX_ROTATION, parse_card, sort_cards
 from hearts_env.support.arguments import check_number, is_word
 from hearts_env.support.errors import NotationError, RulesError, did_you_mean, quoted
 
@@ -51,8 +52,8 @@ def as_cards(name: str, cards: object) -> tuple[str, ...]:
     return sort_cards(names)
 
 
-def as_points(points: object) -> CardPoints:
-    """Return the points of cards from a mapping."""
+def as_points(points: object) -> Mapping[str, int]:
+    """Return the points of cards from a mapping: read-only, in deck order, without zeros."""
     if not isinstance(points, Mapping):
         raise RulesError(
             f'card_points: {quoted(points)} does not map cards to points; write {{"QS": 13}}'
@@ -65,7 +66,7 @@ def as_points(points: object) -> CardPoints:
         by_card[name] = check_number(
             f"card_points[{name}]", worth, -MAX_POINTS, MAX_POINTS, RulesError
         )
-    return CardPoints(by_card)
+    return MappingProxyType({card: by_card[card] for card in sort_cards(by_card) if by_card[card]})
 
 
 def as_rotation(rotation: object) -> tuple[str, ...]:

@@ -159,18 +159,15 @@ def start_walk(rules: Rules | str, max_memory: float) -> Walk:
     return Walk(rules)
 
 
-def count_tree(
-    walk: Walk, max_memory: float = math.inf, most_sequences: float = math.inf
-) -> TreeSize:
-    """Count the tree of a walk. Stop as soon as a limit is passed.
+def count_tree(walk: Walk, max_memory: float = math.inf) -> TreeSize:
+    """Count the tree of a walk. Stop as soon as the limit is passed.
 
     Args:
         walk: the walk.
         max_memory: the most memory of the tree and its solver, in gigabytes.
-        most_sequences: the most sequences of both players together.
 
     Raises:
-        HeartsError: a limit is passed.
+        HeartsError: the limit is passed.
     """
 
     def watch(totals: Ints) -> None:
@@ -178,11 +175,6 @@ def count_tree(
         if size.gigabytes > max_memory:
             reason = f"it has more than {size.lines:,} lines"
             raise _too_large(walk.rules, max_memory, reason)
-        if sum(size.sequences) > most_sequences:
-            raise HeartsError(
-                f"rules: {walk.rules.name} has more than {most_sequences:,} sequences; "
-                "give rules with fewer cards"
-            )
 
     return _size_of(walk.rules, walk.count(watch))
 
@@ -224,8 +216,6 @@ class Tree:
         rules: Rules | str,
         max_memory: float = DEFAULT_MEMORY,
         progress: Progress = no_progress,
-        *,
-        most_sequences: float = math.inf,
     ) -> None:
         """Count the tree, then build it.
 
@@ -234,13 +224,12 @@ class Tree:
             max_memory: the most memory in gigabytes, with a solver. Counting stops as soon as the
                 tree would take more.
             progress: called from time to time with the lines written and their total.
-            most_sequences: the most sequences of both players together.
 
         Raises:
-            HeartsError: a limit is passed.
+            HeartsError: the limit is passed.
         """
         self._walk = walk = start_walk(rules, max_memory)
-        self.rules, self.size = walk.rules, count_tree(walk, max_memory, most_sequences)
+        self.rules, self.size = walk.rules, count_tree(walk, max_memory)
         self.deals_of_hands = [np.bincount(ids) for ids in walk.ids]
         self.num_deals = len(walk.deals)
         records = walk.write(progress)

@@ -185,28 +185,6 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
     return value
 
 
-def array_in_memory(name: str, value: object) -> NDArray[Any]:
-    """Return `value` as a NumPy array in the same memory: a NumPy array, or DLPack on the CPU."""
-    if isinstance(value, np.ndarray):
-        return value
-    kind = type(value).__name__
-    if not isinstance(value, type) and hasattr(value, "__dlpack_device__"):
-        try:
-            if int(value.__dlpack_device__()[0]) in _MAIN_MEMORY:
-                first, second = np.asarray(value), np.asarray(value)
-                if np.may_share_memory(first, second) or not first.size:  # neither is a copy
-                    return first
-        except (
-            Exception
-        ) as error:  # any library's own, for example because of a gradient or a dtype
-            raise HeartsError(f"{name}: {kind}: {str(error)[:200]}; give a NumPy array") from None
-    raise HeartsError(f"{name}: {kind} is not an array in main memory; give a NumPy array")
-
-
-_MAIN_MEMORY = (1, 3)
-"""DLPack's numbers of CPU memory, and of CPU memory that a GPU can reach."""
-
-
 def whole_numbers(value: object) -> NDArray[np.int64] | None:
     """Return `value` as a contiguous, writeable int64 array, or None if it has no whole numbers.
 
@@ -247,16 +225,6 @@ def check_numbers(
         fix = f"give {size} whole numbers{between}"
         raise error(f"{name}: {shown} does not fit; {fix}")
     return found
-
-
-def check_actions(actions: object, size: int) -> NDArray[np.int64]:
-    """Return the actions of `size` games."""
-    return check_numbers("actions", actions, size)
-
-
-def check_seeds(seeds: object, size: int) -> NDArray[np.int64]:
-    """Return the seeds of `size` games, or raise `DealError`."""
-    return check_numbers("seeds", seeds, size, (0, MAX_SEED), DealError)
 
 
 def action_number(action: object) -> int:
