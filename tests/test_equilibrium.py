@@ -205,18 +205,6 @@ def plain_iterations(deck, number):
     return averages
 
 
-def test_hand_values_add_up(micro):
-    solved = solve(micro, target=1e-9)
-    for player, sign in ((0, 1), (1, -1)):
-        hands = solved.hand_values(player)
-        assert sum(hand.share for hand in hands) == pytest.approx(1)
-        mean = sum(hand.share * hand.value for hand in hands)
-        assert mean == pytest.approx(sign * solved.value, abs=1e-9)
-        assert [hand.value for hand in hands] == sorted((h.value for h in hands), reverse=True)
-    # No value is beyond a moon.
-    assert all(abs(hand.value) <= 15 + 1e-9 for hand in solved.hand_values())
-
-
 def test_threads_do_not_change_the_result(micro, monkeypatch):
     monkeypatch.setattr(equilibrium, "_TASK", 100)  # lines, of 2,108
     solvers = [Solver(micro, num_threads=n) for n in (1, 2)]

@@ -250,13 +250,11 @@ class Window:
     """A window on the screen. It opens with the first frame.
 
     Once the user has closed it, later frames are ignored and the game goes on. pygame has one
-    window per process. The newest `Window` owns it.
+    window per process, so several of these share it.
 
     Attributes:
         was_quit: If True, the user has closed the window.
     """
-
-    _owner: Window | None = None
 
     def __init__(self, caption: str = "Hearts", fps: float | None = None) -> None:
         """Prepare a window without opening it.
@@ -267,14 +265,8 @@ class Window:
         """
         self._caption = caption
         self._fps = fps
-        self._size: tuple[int, int] | None = None
         self._clock: Any = None
         self.was_quit = False
-
-    @property
-    def is_open(self) -> bool:
-        """True while the window is on the screen."""
-        return Window._owner is self
 
     def show(self, frame: npt.NDArray[np.uint8]) -> None:
         """Show a frame, (height, width, 3) uint8 RGB, and handle the window's events.
@@ -286,37 +278,24 @@ class Window:
             return
         pygame = library("pygame", "render_mode: a window", "render")
         size = (frame.shape[1], frame.shape[0])
-        if not self.is_open or size != self._size:
-            self._open(pygame, size)
-        self._answer_events(pygame)
-        if not self.is_open:
+        screen = pygame.display.get_surface()
+        if self._clock is None or screen is None or screen.get_size() != size:
+            pygame.display.init()
+            screen = pygame.display.set_mode(size)
+            pygame.display.set_caption(self._caption)
+            self._clock = pygame.time.Clock()
+        if any(event.type == pygame.QUIT for event in pygame.event.get()):
+            self.was_quit = True
+            self.close()
             return
         surface = pygame.image.frombuffer(np.ascontiguousarray(frame).tobytes(), size, "RGB")
-        pygame.display.get_surface().blit(surface, (0, 0))
+        screen.blit(surface, (0, 0))
         pygame.display.flip()
         if self._fps is not None:
             self._clock.tick(self._fps)
 
     def close(self) -> None:
-        """Close the window if it is open."""
-        if not self.is_open:
-            return
-        Window._owner = None
-        self._size = None
-        library("pygame", "render_mode: a window", "render").display.quit()
-
-    def _open(self, pygame: Any, size: tuple[int, int]) -> None:
-        pygame.display.init()
-        pygame.display.set_mode(size)
-        pygame.display.set_caption(self._caption)
-        self._clock = pygame.time.Clock()
-        self._size = size
-        Window._owner = self
-
-    def _answer_events(self, pygame: Any) -> None:
-        """Empty the event queue, and close the window if the user asked for it."""
-        for event in pygame.event.get():
-            if event.type == pygame.QUIT:
-                self.was_quit = True
-        if self.was_quit:
-            self.close()
+        """Close the window if it was opened."""
+        if self._clock is not None:
+            self._clock = None
+            library("pygame", "render_mode: a window", "render").display.quit()

@@ -20,7 +20,7 @@ import numpy as np
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.regret import Lines, Memory, Sets, Update, go_back, improve, update_of, weigh
-from hearts_env.solve.side import Side, backward_best, backward_mean, follow
+from hearts_env.solve.side import Side, backward_best, follow
 from hearts_env.solve.solved_files import (
     ARRAYS,
     Checkpoint,
@@ -48,21 +48,6 @@ _LONGEST = 200  # ... or by this many
 _SAVE_EVERY = 60.0  # seconds, or more for states that take long to save
 _SAVE_SHARE = 0.05  # of the time at most
 _DATA = Path(__file__).parent / "data"
-
-
-@dataclass(frozen=True)
-class HandValue:
-    """The value of a hand.
-
-    Attributes:
-        hand: The cards.
-        value: The margin of its player, averaged over the opponent's hands.
-        share: The share of the deals in which the player has it.
-    """
-
-    hand: tuple[str, ...]
-    value: float
-    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,18 +83,6 @@ class Equilibrium:
     def megabytes(self) -> float:
         """The memory of the arrays of tree and solver while solving, in 10^6 bytes."""
         return self.tree.size.gigabytes * 1000
-
-    def hand_values(self, player: int = 0) -> list[HandValue]:
-        """Return the value of each hand of `player`, the best first. Player 0 leads first."""
-        tree, side = self.tree, self.tree.sides[player]
-        values = tree.gradient(player, tree.sides[1 - player].plan(self.chances[1 - player]))
-        backward_mean(side.parent, side.first, self.chances[player], values)
-        counts = tree.deals_of_hands[player]
-        found = [
-            HandValue(tree.hand(mask), float(value) * tree.num_deals / n, n / tree.num_deals)
-            for mask, value, n in zip(side.hands, values, counts.tolist(), strict=False)
-        ]
-        return sorted(found, key=lambda h: (-h.value, h.hand))
 
     def save(self, path: str | Path) -> None:
         """Write the policies into a small file, rounded to 1/65535; whole or not at all.

@@ -204,7 +204,6 @@ class Tree:
         size: Its size, counted.
         sides: Each player's information sets and sequences.
         num_deals: Deals, all equally likely.
-        deals_of_hands: The number of deals with each hand of each player.
         ends: Both players' last sequences of each line, ``(2, lines) int32``.
         margins: Seat 0's margin at the end of each line, ``(lines,)``.
         marks: Regular marks of the walk: its lines and both players' information sets so far, and
@@ -230,7 +229,6 @@ class Tree:
         """
         self._walk = walk = start_walk(rules, max_memory)
         self.rules, self.size = walk.rules, count_tree(walk, max_memory)
-        self.deals_of_hands = [np.bincount(ids) for ids in walk.ids]
         self.num_deals = len(walk.deals)
         records = walk.write(progress)
         self.ends, self.margins, self.marks = records.ends, records.margins, records.marks

@@ -175,7 +175,6 @@ def _after_tricks(tricks: int = 1) -> Game:
 
 def _solve_trees() -> None:
     found = solve("micro", iterations=2)
-    found.hand_values()
     found.tree.find(BatchGame("micro", 2).views())
     agent = make_agent("easy", seed=0)
     exploitability_of(agent, "micro")
