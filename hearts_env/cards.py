@@ -70,7 +70,7 @@ def sort_cards(cards: Iterable[str]) -> tuple[str, ...]:
 
 
 HEARTS_ONE: Mapping[str, int] = MappingProxyType({rank + "H": 1 for rank in RANKS})
-HEARTS_AND_QUEEN: Mapping[str, int] = MappingProxyType({"QS": 13, **HEARTS_ONE})
+HEARTS_AND_QUEEN: Mapping[str, int] = MappingProxyType({**HEARTS_ONE, "QS": 13})
 
 
 def mask_of(cards: Iterable[int]) -> int:

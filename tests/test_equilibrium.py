@@ -114,7 +114,6 @@ def test_tree_counting_stops_at_a_limit(monkeypatch):
     [
         (lambda: Tree("two_player"), ("max_memory", "5 GB", "1,965,713,400 deals")),
         (lambda: Tree("micro", 1e-4), ("max_memory", "micro", "lines")),
-        (lambda: Tree("micro", most_sequences=99), ("rules", "micro", "99 sequences")),
         (lambda: Tree("classic"), ("rules", "4 players")),
         (lambda: Tree("micro pass_count=1 pass_rotation=left"), ("rules", "exchange")),
         (lambda: Solver(Tree("micro"), num_threads=0), ("num_threads", "0")),
