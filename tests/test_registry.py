@@ -18,7 +18,7 @@ from hearts_train.cli.terminal import TerminalGame, new_game
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.players import code_named
-from tests.refusals import raises_hearts_error
+from tests.refusals import argument_of, fix_of, raises_hearts_error
 
 
 class First:
