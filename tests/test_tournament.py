@@ -11,7 +11,6 @@ import pytest
 from hearts_env import Rules
 from hearts_train.measure.statistics import mean_and_interval
 from hearts_train.measure.tournament import bradley_terry, tournament
-from tests.players import Lowest
 from tests.test_cli import run as hearts
 from tests.test_evaluation import show_until
 
@@ -114,16 +113,6 @@ def test_rating_intervals_agree_with_the_jackknife(rules):
         assert standing.rating == pytest.approx(ratings(shares.mean(1))[i], abs=0.005)
         half = (standing.rating_ci95[1] - standing.rating_ci95[0]) / 2
         assert half == pytest.approx(1.96 * error[i], rel=0.03)
-
-
-def test_equal_agents_share_the_first_place():
-    first, second = tournament([Lowest(), Least()], "micro", deals=20).standings
-    assert (first.place, second.place) == (1, 1)
-    assert (first.margin, first.rating, first.won, second.won) == (0, 0, 0.5, 0.5)
-
-
-class Least(Lowest):
-    """A `Lowest` of another name."""
 
 
 def test_stopped_tournament_keeps_deals_of_all_pairings():
