@@ -238,8 +238,7 @@ class Isolated(Agent):
         if self._process is None:
             hello = self._hello()
             command = [sys.executable, "-c", _PROGRAM]
-            environment = python_environment()
-            self._process = LineProcess(command, environment=environment, saves_stderr=False)
+            self._process = LineProcess(command, python_environment())
             self._process.send(hello, answers=0)
         self._process.send(
             line("card") if self._rules is None else line("player", seed=int(self._seed or 0))

@@ -124,7 +124,7 @@ class Pimc(StochasticAgent):
             return legal[0]
         if view.phase == "moon":  # with two players, either choice gives the same margin
             return legal[-1]  # the others pay
-        means = self._means(view)
+        means = np.array(self.margins(view))
         # The lowest of equally good cards.
         return legal[int((means >= means.max() - _TIE).argmax())]
 
@@ -158,9 +158,8 @@ class Pimc(StochasticAgent):
         Raises:
             HeartsError: if the player of `view` has no card to play.
         """
-        check_has_card(view)
-        check_view(view)
-        means: list[float] = self._means(view).tolist()
+        values, weights, _ = self.world_margins(view)
+        means: list[float] = (weights @ values / weights.sum()).tolist()
         return means
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
@@ -176,22 +175,13 @@ class Pimc(StochasticAgent):
         check_has_card(view)
         check_view(view)
         hands, weights, is_sample = self._drawn(view)
-        return self._values(view, hands).astype(np.float64), weights, is_sample
+        values = np.empty((len(hands), view.legal_mask.bit_count()), np.int64)
+        world_values(view.rules.vector, view.vector, hands, self._memory(view.rules), values)
+        return values.astype(np.float64), weights, is_sample
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`."""
         super().reseed(seed_number(seed))
-
-    def _means(self, view: PlayerView) -> Floats:
-        hands, weights, _ = self._drawn(view)
-        means: Floats = weights @ self._values(view, hands) / weights.sum()
-        return means
-
-    def _values(self, view: PlayerView, hands: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the double-dummy margin of each legal card in each world."""
-        values = np.empty((len(hands), view.legal_mask.bit_count()), np.int64)
-        world_values(view.rules.vector, view.vector, hands, self._memory(view.rules), values)
-        return values
 
     def _drawn(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats, bool]:
         """Return the hands to examine, their weights, and whether there are more."""

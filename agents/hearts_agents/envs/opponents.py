@@ -126,11 +126,8 @@ class OpponentPool:
         """Stop drawing entry `name`.
 
         Raises:
-            HeartsError: if there is no such entry, or it is the last that can be drawn.
+            HeartsError: if there is no such entry.
         """
-        place = self.place(name)
-        if not any(e.weight for i, e in enumerate(self.entries) if i != place):
-            raise HeartsError(f"opponent: {name!r} is the last in the pool; add another first")
         self.set_weight(name, 0.0)
 
     def place(self, name: str) -> int:

@@ -31,8 +31,6 @@ from hearts_env.support.files import json_object
 if sys.platform != "win32":
     import fcntl
 
-_MOST_STDERR = 4096  # bytes of standard error that are kept
-_MOST_WORDS = 300  # characters of it in a message
 _CHUNK = 1 << 16
 _PIPE = 1 << 20  # bytes sent and not yet read, the most that Linux allows
 _LOOK_MILLISECONDS = 50  # between checks that it still runs
@@ -93,7 +91,7 @@ def kill_child(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     _guard.note("-", process.pid)
     process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
+    for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):  # unsent data is lost
                 pipe.close()
@@ -178,19 +176,13 @@ class LineProcess:
     """A running program that answers lines of JSON with lines of JSON."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str] | None = None,
-        saves_stderr: bool = True,
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> None:
-        """Start the program without waiting for it.
+        """Start the program without waiting for it. It shares this process's standard error.
 
         Args:
             command: the program and its arguments.
             environment: its environment. If None, this process's environment.
-            saves_stderr: if True, keep the end of its standard error for messages. If False, it
-                shares this process's standard error.
 
         Raises:
             ProgramError: if it cannot be started.
@@ -198,8 +190,7 @@ class LineProcess:
         if sys.platform == "win32":
             raise ProgramError("programs need pipes that Windows does not have; use Linux")
         try:
-            stderr = subprocess.PIPE if saves_stderr else None
-            process = start_child(command, stderr=stderr, environment=environment, bufsize=0)
+            process = start_child(command, environment=environment, bufsize=0)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise ProgramError(
@@ -210,13 +201,10 @@ class LineProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         self._to, self._back = process.stdin.fileno(), process.stdout.fileno()
-        self._words = -1 if process.stderr is None else process.stderr.fileno()
+        os.set_blocking(self._to, False)
+        os.set_blocking(self._back, False)
         self._poll = select.poll()
-        for pipe in (self._to, self._back, self._words):
-            if pipe >= 0:
-                os.set_blocking(pipe, False)
-            if pipe not in (-1, self._to):
-                self._poll.register(pipe, select.POLLIN)
+        self._poll.register(self._back, select.POLLIN)
         if hasattr(fcntl, "F_SETPIPE_SZ"):  # so that whole messages can be sent ahead
             with contextlib.suppress(OSError):
                 fcntl.fcntl(self._to, fcntl.F_SETPIPE_SZ, _PIPE)
@@ -224,7 +212,6 @@ class LineProcess:
         self._due = 0
         """The number of answers still to come."""
         self._read = bytearray()
-        self._stderr = bytearray()
         self._end = weakref.finalize(self, _kill, process, os.getpid())
 
     # -- asking -----------------------------------------------------------------------------------
@@ -286,8 +273,6 @@ class LineProcess:
             for pipe, _ in ready:
                 if pipe == self._to:
                     self._push()
-                elif pipe == self._words:
-                    self._listen()
                 else:
                     is_open = self._receive()
             if not is_open and b"\n" not in self._read:
@@ -322,33 +307,11 @@ class LineProcess:
         self._read += data
         return bool(data)
 
-    def _listen(self) -> bool:
-        """Keep the end of its standard error. Return whether there was anything new."""
-        try:
-            data = os.read(self._words, _CHUNK)
-        except BlockingIOError:
-            return False
-        if not data:
-            with contextlib.suppress(KeyError):
-                self._poll.unregister(self._words)
-            return False
-        self._stderr += data
-        del self._stderr[:-_MOST_STDERR]
-        return True
-
     # -- ending -----------------------------------------------------------------------------------
     def failed(self, what: str, kind: str = ILLEGAL) -> ProgramError:
         """End the program, by default for a nonsensical answer. Return the error to raise."""
-        for _ in range(16 if self._words >= 0 else 0):  # at most a megabyte, in case it never stops
-            if not self._listen():
-                break
         self.kill()
-        # The last lines of its standard error, in one line without control characters.
-        lines = self._stderr.decode(errors="replace").split("\n")
-        text = " / ".join(line.strip() for line in lines[-4:] if line.strip())
-        words = "".join(c if c.isprintable() else "?" for c in text)
-        words = words if len(words) <= _MOST_WORDS else "..." + words[3 - _MOST_WORDS :]
-        return ProgramError(what + (f"; its last words: {words}" if words else ""), kind)
+        return ProgramError(what, kind)
 
     def _how_it_ended(self) -> str:
         try:

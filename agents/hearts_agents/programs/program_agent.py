@@ -107,7 +107,8 @@ class ExternalAgent(Agent):
         """
         given, faults = self.answers(views)
         if faults:
-            raise ProgramError(f"agent: {self.name!r}: {faults[0].text}", faults[0].kind)
+            text = f"agent: {self.name!r}: {faults[0].text}; see docs/agents.md"
+            raise ProgramError(text, faults[0].kind)
         plain = all(a.__class__ is int and -1 <= a < views.rules.num_actions for a in given)
         return np.array(given, np.int64) if plain else given  # type: ignore[return-value]
 
