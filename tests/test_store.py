@@ -12,7 +12,7 @@ from hearts_train.store import FileKind, Store, saving, sealed, unsealed
 from tests.faults import KINDS, Died, Faults
 from tests.refusals import raises_hearts_error
 
-KIND = FileKind("hearts-env test", 3, "resume", "a file of tests", "give one of a test")
+KIND = FileKind("hearts-env test", "resume", "a file of tests", "give one of a test")
 SETTINGS = {"seed": 1, "agents": [{"name": "pro", "digest": "a"}], "sizes": [16, 32]}
 ENTRIES = [{"deals": n, "scores": [1.5, -n]} for n in range(4)]
 

@@ -42,8 +42,8 @@ def test_ascii_terminal_gets_plain_letters(variables):
     assert (status, err) == (0, b"")
     assert b"+-" in out
     assert out.isascii()
-    heads = {len(line) for line in re.findall(rb"^.* margin(?= \|)", out, re.MULTILINE)}
-    ends = {len(line) for line in re.findall(rb"^.* \+- [0-9.]+(?= \|)", out, re.MULTILINE)}
+    heads = {len(line) for line in re.findall(rb"^.*? margin\b", out, re.MULTILINE)}
+    ends = {len(line) for line in re.findall(rb"^.*? \+- [0-9.]+", out, re.MULTILINE)}
     assert len(heads) == 1
     assert heads == ends
 

@@ -81,12 +81,7 @@ def test_warmup_compiles_nothing_without_a_writable_cache(monkeypatch):
 
 
 def test_warmup_command_reports_compiled_functions(monkeypatch):
-    stand_in(monkeypatch, lambda _name: 0)
-    shown = run("warmup", "--workers", "2")
-    assert shown.exit_code == 0
-    assert "compiled already" in shown.stdout
     stand_in(monkeypatch, lambda name: 2 * (name == "games"))
     shown = run("warmup", "--workers", "1")
-    assert "2 functions" in shown.stdout
-    assert "double-dummy endgames, " in shown.stderr
-    assert "games," not in shown.stderr.replace("endgames,", "")
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("compiled 2 functions in ")

@@ -297,27 +297,14 @@ def say(text: str) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of results, the first column left-aligned and all others right-aligned."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.measure import Measurement
-    from rich.table import Table
-    from rich.text import Text
-
-    stream = _shown()
-    encoding = getattr(stream, "encoding", None) or "utf-8"
+    encoding = getattr(_shown(), "encoding", None) or "utf-8"
     # Replace before measuring: replacements may be longer than the characters.
-    columns, *rows = [
+    table = [
         [cell.encode(encoding, "hearts_plain").decode(encoding) for cell in row]
         for row in (columns, *rows)
     ]
-    console = Console(file=stream, highlight=False)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    # Never cut off figures: let a narrow terminal wrap the lines.
-    needed = Measurement.get(console, console.options.update(max_width=1000), table).maximum
-    console.width = max(console.width, needed)
-    console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(table)
+    first, *others = (max(map(len, column)) for column in zip(*table, strict=True))
+    lines = [
+        "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip() for row in table
+    ]
+    say("\n".join([title, lines[0], "─" * (first + sum(others) + 2 * len(others)), *lines[1:]]))

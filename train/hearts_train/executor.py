@@ -17,7 +17,6 @@ import pickle
 import signal
 import sys
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -57,7 +56,7 @@ def spread(
     """Yield ``work(task)`` for each task, in the order of the tasks.
 
     Closing the generator, or an exception in the code that uses it, ends all running tasks. An
-    exception of `work` is raised here at the turn of its task.
+    exception of `work` is raised here at the turn of its task, with its traceback as the cause.
 
     Args:
         work: a function. Each process receives it once, pickled, and may keep data between tasks.
@@ -108,7 +107,7 @@ def _in_order(
     pool: _Ray | _Processes = (
         _Ray(work, workers, cores) if backend == "ray" else _Processes(work, workers or 1)
     )
-    queue: deque[tuple[bytes, Future[_Outcome]]] = deque()
+    queue: deque[tuple[bytes, Future[Any]]] = deque()
     finished = losses = finished_at_loss = 0
     try:
         while True:
@@ -118,7 +117,7 @@ def _in_order(
             if not queue:
                 return
             try:
-                result, error = queue[0][1].result()
+                result = queue[0][1].result()
             except BrokenProcessPool:
                 pool.restart()
                 queue = deque((data, _kept(future) or pool.submit(data)) for data, future in queue)
@@ -134,35 +133,14 @@ def _in_order(
                 continue
             queue.popleft()
             finished += 1
-            if error is not None:
-                raise error
             yield result
     finally:
         pool.close()
 
 
-def _kept(future: Future[_Outcome]) -> Future[_Outcome] | None:
+def _kept(future: Future[Any]) -> Future[Any] | None:
     """Return a future that finished before its pool broke, or None."""
     return None if isinstance(future.exception(), BrokenProcessPool) else future
-
-
-# ---- the work of a process -----------------------------------------------------------------------
-_Outcome = tuple[Any, BaseException | None]
-"""The result of a task, or the exception that it raised."""
-
-
-def _attempt(work: Callable[[Any], Any], task: Any) -> _Outcome:
-    """Do a task. An exception that cannot be pickled becomes a RuntimeError with its text."""
-    try:
-        return work(task), None
-    except Exception as error:
-        if not isinstance(error, HeartsError):
-            error.add_note("In another process:\n" + traceback.format_exc())
-        try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            return None, RuntimeError(f"{describe(error)}\n{traceback.format_exc()}")
-        return None, error
 
 
 def _pickled(value: Any, name: str) -> bytes:
@@ -188,13 +166,13 @@ class _Processes:
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(self.size, context, _begin, (self._work,))
 
-    def submit(self, task: bytes) -> Future[_Outcome]:
+    def submit(self, task: bytes) -> Future[Any]:
         """Queue a task, and start a process for it if none is idle."""
         try:
             with _one_core_each(), _deaf():
                 return self._pool.submit(_do, task)
         except BrokenProcessPool as error:
-            future: Future[_Outcome] = Future()
+            future: Future[Any] = Future()
             future.set_exception(error)
             return future
 
@@ -225,8 +203,8 @@ _work: Callable[[], Callable[[Any], Any]]
 """Loads the work of this process."""
 
 
-def _do(task: bytes) -> _Outcome:
-    return _attempt(lambda data: _work()(pickle.loads(data)), task)
+def _do(task: bytes) -> Any:
+    return _work()(pickle.loads(task))
 
 
 def _end_with_parent() -> None:
@@ -300,23 +278,24 @@ class _Ray:
         self._threads = ThreadPoolExecutor(self.size)  # each waits for one task
         self._running: set[Any] = set()
 
-    def submit(self, task: bytes) -> Future[_Outcome]:
+    def submit(self, task: bytes) -> Future[Any]:
         """Queue a task. At most `size` run at a time."""
         return self._threads.submit(self._wait, task)
 
-    def _wait(self, task: bytes) -> _Outcome:
+    def _wait(self, task: bytes) -> Any:
         ref = self._do.remote(self._work, task)
         self._running.add(ref)
         try:
-            outcome: _Outcome = self._ray.get(ref)
+            return self._ray.get(ref)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from error
         except self._ray.exceptions.RayError as error:
-            return None, HeartsError(
+            raise HeartsError(
                 f"backend: Ray lost a task ({describe(error)}); check the cluster with "
                 "ray status, and run this again"
-            )
+            ) from None
         finally:
             self._running.discard(ref)
-        return outcome
 
     def restart(self) -> None:
         """Do nothing: Ray replaces its own processes."""
@@ -341,5 +320,5 @@ def _work_in_ray(ref: Any) -> Callable[[Any], Any]:
     return work
 
 
-def _do_in_ray(refs: list[Any], task: bytes) -> _Outcome:
-    return _attempt(lambda data: _work_in_ray(refs[0])(pickle.loads(data)), task)
+def _do_in_ray(refs: list[Any], task: bytes) -> Any:
+    return _work_in_ray(refs[0])(pickle.loads(task))

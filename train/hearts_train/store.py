@@ -1,7 +1,7 @@
 """Files that survive a kill: a header line, then one sealed line per record, only appended.
 
 Each line is JSON with a digest of its content. The header names the kind of file, the version of
-its format, the version of the package that wrote it, and the settings that determine the records.
+the package that wrote it, and the settings that determine the records.
 An incomplete last line is dropped. Any other line with a wrong digest was edited or damaged. It is
 left out of the records, and its number is listed. The digest detects accidents, not forgery.
 """
@@ -24,7 +24,6 @@ from hearts_env.support.files import check_output, held, lock_beside, read_limit
 
 MOST_BYTES = 2**31
 _BINARY = getattr(os, "O_BINARY", 0)  # on Windows, against a conversion of line ends
-_HEADER = ("format", "version", "package", "settings")
 
 
 class FileKind(NamedTuple):
@@ -32,8 +31,6 @@ class FileKind(NamedTuple):
 
     name: str
     """The name in the header, like ``hearts-env results``."""
-    version: int
-    """The version of the format. Files of other versions are refused."""
     argument: str
     """The argument that names such a file, which starts messages, like ``resume``."""
     article: str
@@ -85,7 +82,7 @@ class Store:
             OSError: if it cannot be written. Then there is no file.
         """
         store = cls(Path(path), _plain(settings), is_synced=is_synced)
-        header = dict(zip(_HEADER, (kind.name, kind.version, __version__, settings), strict=True))
+        header = {"format": kind.name, "package": __version__, "settings": settings}
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
         data = sealed(header)
@@ -111,8 +108,8 @@ class Store:
             limit: its maximum size in bytes.
 
         Raises:
-            HeartsError: if it is too large, of another kind or version, written by another version
-                of the package, or its header is damaged.
+            HeartsError: if it is too large, of another kind, written by another version of the
+                package, or its header is damaged.
             OSError: if it cannot be read.
         """
         path = Path(path)
@@ -123,22 +120,12 @@ class Store:
         header = unsealed(lines[0]) if lines else None
         if header is None or header.get("format") != kind.name:
             raise HeartsError(f"{where}: {name} is not {kind.article}; {kind.advice}")
-        package = header.get("package")
-        if header.get("version") != kind.version:
-            raise CheckpointError(
-                f"{where}: {name} is of version {quoted(header.get('version'))}, this package "
-                f"reads {kind.version}; use the package that wrote it ({quoted(package)})"
-            )
-        if package != __version__:
+        package, settings = header.get("package"), header.get("settings")
+        if package != __version__ or not isinstance(settings, dict):
             raise CheckpointError(
                 f"{where}: {name} was written by version {quoted(package)} of hearts-env, this is "
                 f"{quoted(__version__)}, which may play differently; use the version that wrote "
                 "it, or start another file"
-            )
-        settings = header.get("settings")
-        if not isinstance(settings, dict):
-            raise CheckpointError(
-                f"{where}: the settings in {name} are damaged; start another file"
             )
         store = cls(path, settings, is_synced=is_synced)
         store._end = end
@@ -208,7 +195,7 @@ def saving(
 
     Raises:
         HeartsError: if both are given, the new file exists or has no folder, the file to continue
-            has another kind, version or settings, or another process holds it.
+            is of another kind or has other settings, or another process holds it.
         OSError: if it cannot be read or written.
     """
     path = check_place(save, resume)  # before the lock file is made, which would stay after errors
@@ -272,29 +259,17 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _check_settings(path: str, there: dict[str, Any], settings: dict[str, Any]) -> None:
+def _check_settings(path: str, there: dict[str, Any], here: dict[str, Any], of: str = "") -> None:
     """Raise if a file has other settings, naming the difference."""
-    name = repr(path)
-    for field, value in settings.items():
-        old = there.get(field)
-        if field == "agents" and isinstance(old, list) and len(old) == len(value):
-            for before, new in zip(old, value, strict=True):
-                for what in new:
-                    if isinstance(before, dict) and before.get(what) != new[what]:
-                        raise HeartsError(
-                            f"resume: agents: {new['name']!r} has the {what} {_short(new[what])}, "
-                            f"in {name} it is {_short(before.get(what))}; give the same agent, or "
-                            "start another file"
-                        )
+    for field, value in here.items():
+        old, name = there.get(field), of + field
         if isinstance(old, dict) and isinstance(value, dict) and old.keys() == value.keys():
-            _check_settings(path, old, value)
+            _check_settings(path, old, value, f"{name}, ")
+        elif field == "agents" and isinstance(old, list) and len(old) == len(value):
+            for number, (one, other) in enumerate(zip(old, value, strict=True)):
+                _check_settings(path, {"": one}, {"": other}, f"agents[{number}]")
         elif old != value:
             raise HeartsError(
-                f"resume: {field} of {name} is {_short(old)}, here it is {_short(value)}; give "
+                f"resume: {name} of {path!r} is {quoted(old)}, here it is {quoted(value)}; give "
                 "the same, or start another file"
             )
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 200 else text[:200] + "..."

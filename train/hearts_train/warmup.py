@@ -39,7 +39,7 @@ from hearts_train.executor import check_executor, num_cores, spread
 _DEFAULT_WORKERS = 4  # more processes often compile the same function: parts share most of them
 
 
-def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> dict[str, int]:
+def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> int:
     """Compile the code of games, environments, players and solvers that is not compiled yet.
 
     An interruption ends the processes at once. Compiled functions stay.
@@ -49,8 +49,7 @@ def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> 
         workers: Number of processes. If None, one per core, at most 4.
 
     Returns:
-        The number of functions that each of `PARTS` compiled, counted once per signature. It is
-        0 if an earlier run or part had compiled all of them.
+        The number of functions that were compiled, counted once per signature.
 
     Raises:
         HeartsError: compiled code cannot be saved, compiling is switched off, `workers` is invalid,
@@ -60,12 +59,12 @@ def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> 
     wanted, _ = check_executor(workers, "local")
     _check_cache()
     size = max(1, min(wanted or min(num_cores(), _DEFAULT_WORKERS), len(names)))
-    compiled: dict[str, int] = {}
+    compiled = 0
     progress(0, len(names))
     with contextlib.closing(spread(_compile, names, workers=size, apart=True)) as counts:
-        for name, count in zip(names, counts, strict=True):
-            compiled[name] = count
-            progress(len(compiled), len(names))
+        for done, count in enumerate(counts, 1):
+            compiled += count
+            progress(done, len(names))
     return compiled
 
 

@@ -342,12 +342,7 @@ def warmup(
     with console.progress("compiling") as report:
         compiled = warm_up(report, workers=workers)
     seconds = console.format_seconds(clock.now() - begin)
-    if not any(compiled.values()):
-        print(f"everything was compiled already ({seconds})")
-        return
-    if before := [name for name, count in compiled.items() if count == 0]:
-        console.note(f"compiled already: {', '.join(before)}")
-    print(f"compiled {sum(compiled.values())} functions in {seconds}")
+    print(f"compiled {compiled} functions in {seconds}")
 
 
 def _given(agent: str | None, command: str) -> str:

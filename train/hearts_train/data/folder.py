@@ -46,7 +46,6 @@ PARTS = "parts.jsonl"
 """The file with the records of finished parts, in the folder ``UNFINISHED``."""
 _KIND = FileKind(
     "hearts-env unfinished dataset",
-    4,
     "resume",
     "an unfinished dataset",
     "delete the folder, and begin another dataset",

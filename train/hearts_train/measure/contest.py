@@ -51,7 +51,7 @@ MAX_DEALS = 10_000_000
 LONGEST_ANSWER = 86_400
 """Longest time limit per answer in seconds: a day. The system's timers do not take any number."""
 RESULTS = FileKind(
-    "hearts-env results", 2, "resume", "a file of results", "give one that --save wrote"
+    "hearts-env results", "resume", "a file of results", "give one that --save wrote"
 )
 _NOT_WRITTEN = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 """Exceptions that parsing a foreign record may raise."""

@@ -19,7 +19,7 @@ from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arguments import check_choice, check_flag, check_is, check_seed
 from hearts_train.store import FileKind, Store
 
-KIND = FileKind("hearts-env table", 1, "table", "the file of a table", "remove it")
+KIND = FileKind("hearts-env table", "table", "the file of a table", "remove it")
 MOST_BYTES = 8 * 2**20
 """The longest file of a table, about 100,000 cards."""
 TABLE_ID = re.compile(r"[0-9a-f]{16}")
