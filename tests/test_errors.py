@@ -25,7 +25,15 @@ ELSEWHERE = {
     "agents/hearts_agents/user_code.py",
 }
 """Modules in which messages need no argument or get it from their callers."""
-PARTS = ("{} {}", "{} is in use", "{} names the agent", "{} (an agent of", "gave something")
+PARTS = (
+    "{} {}",
+    "{} is in use",
+    "{} names the agent",
+    "{} (an agent of",
+    "gave something",
+    "it is ",
+    "{}; {}",
+)
 """Beginnings of messages in which the first value contains the argument."""
 
 
