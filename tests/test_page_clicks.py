@@ -234,13 +234,13 @@ def test_double_click_on_pass_plays_no_card(visit) -> None:
     assert len(person.hand) == 13
 
 
-def test_double_click_closes_one_table_of_the_lobby(visit) -> None:
+def test_double_click_forgets_one_table_of_the_lobby(visit) -> None:
     """The next table of the list moves up to where the first one was."""
     person = visit()
     for _ in range(3):
         person.sit_down("mini", ["me", "easy"])
     person.lobby()
-    closing = person.page.get_by_role("button", name="Close: Mini, with easy")
+    closing = person.page.get_by_role("button", name="Forget: Mini, with easy")
     expect(closing).to_have_count(3)
     place = place_of(person, closing.first)
     click(person, place)

@@ -154,7 +154,7 @@ def show(person: Person, screen: str) -> None:
         person.sit_down("micro", ["me", "easy"], match=True)
         person.play_on()
         if screen == "sheet":
-            page.get_by_role("button", name="Score sheet").click()
+            page.get_by_role("button", name="Scores").click()
     else:
         page.goto(f"{person.address}/t/0123456789abcdef")
         page.wait_for_selector("h1")

@@ -209,19 +209,14 @@ def test_connections_per_address_are_limited(tmp_path):
 
 def test_lobby_lists_the_latest_unfinished_tables(tmp_path):
     with serving(tmp_path, limits=Limits(listed=2)) as client, browsing(client) as browser:
-        seats = [{"me": True}, {"open": True}]
-        closed = browser.ask(type="create", rules="micro", seats=seats)["table"]
-        left = [browser.create("micro", "easy")["table"] for _ in range(3)]
-        assert browser.ask(type="leave", table=closed, close=True)["type"] == "left"
         over = browser.create("micro", "easy")["table"]
         browser.play_on()
-        with browsing(client, browser.token, *left, over, closed, TABLE, "../x") as again:
+        left = [browser.create("micro", "easy")["table"] for _ in range(3)]
+        with browsing(client, browser.token, *left, over, TABLE, "../x") as again:
             assert [table["table"] for table in again.welcome["tables"]] == left[1:]
-        assert browser.ask(type="watch", table=closed)["closed"]
-        assert browser.ask(type="next", table=closed)["code"] == "not_allowed"
 
 
-def test_leaving_never_closes_a_table_with_others(tmp_path):
+def test_leaving_between_deals_stops_no_one(tmp_path):
     with (
         serving(tmp_path) as client,
         browsing(client) as anna,
@@ -230,10 +225,8 @@ def test_leaving_never_closes_a_table_with_others(tmp_path):
         table = sit_together(anna, ben)
         while not anna.state["over"]:
             take_turns(anna, ben)
-        leave = {"type": "leave", "table": table, "close": True}
-        assert anna.ask(**leave)["type"] == "left"  # between two deals
+        assert anna.ask(type="leave", table=table)["type"] == "left"
         assert ben.ask(type="next", table=table)["over"] is None
-        assert not ben.ask(type="watch", table=table)["closed"]
         for person, seat in ((ben, 1), (anna, 0)):
             with browsing(client, person.token, table) as again:
                 assert [one["table"] for one in again.welcome["tables"]] == [table]

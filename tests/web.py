@@ -113,7 +113,7 @@ NAME = "5" * 16
 
 
 def written(folder: Path, rules: str, steps: int, open_seat: bool = False) -> bytes:
-    """Return a journal with everything: cards, faults, undo, next, sitting down, closing."""
+    """Return a journal with everything: cards, faults, undo, next, sitting down."""
     plain, rng = Rules.from_text(rules), random.Random(1)
     seats = [Seat(agent="easy") for _ in range(plain.players)]
     seats[0] = Seat(owner="a" * 32, name="Anna")
@@ -131,7 +131,6 @@ def written(folder: Path, rules: str, steps: int, open_seat: bool = False) -> by
             table.act_for_agent(rng.choice(table.game.legal_actions()), "easy took too long")
         else:
             follow(table, [rng.choice(table.game.legal_actions())])
-    table.close()
     return table.journal.path.read_bytes()
 
 

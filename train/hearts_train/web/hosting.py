@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket
 from hearts_env import HeartsError, Rules
 from hearts_train.web import messages
 from hearts_train.web.folders import ServerFolder
-from hearts_train.web.messages import Act, Create, Leave, OfPosition, OfTable, Request, Sit
+from hearts_train.web.messages import Act, Create, OfPosition, OfTable, Request, Sit
 from hearts_train.web.players import FAULT_TEXTS, AgentSeat, Players
 from hearts_train.web.table import TABLE_ID, Refusal, Seat, Table
 
@@ -228,8 +228,6 @@ class LiveTable:
 
     def _do_next(self, browser: Connection, request: OfTable) -> None:
         seat = self._seat(browser)
-        if self.table.is_closed:
-            raise Refusal("not_allowed", "next: the table is closed; start another")
         if self.table.ended is not None:  # otherwise another person was faster
             self.ready.add(seat)
             self._deal_next()
@@ -241,13 +239,9 @@ class LiveTable:
             self.table.next()
             self.ready.clear()
 
-    def _do_leave(self, browser: Connection, request: Leave) -> None:
-        table = self.table
-        owners = {seat.owner for seat in table.seats} - {""}
-        if request.close and owners == {browser.owner} and not table.is_closed:
-            table.close()
+    def _do_leave(self, browser: Connection, request: OfTable) -> None:
         self.detach(browser)
-        browser.send(messages.answer("left", {"table": table.id}, request.id))
+        browser.send(messages.answer("left", {"table": self.table.id}, request.id))
 
     def _do_hint(self, browser: Connection, request: OfPosition) -> None:
         """Send a hint. It is computed once per position."""
@@ -294,7 +288,7 @@ class LiveTable:
         if seat is None or seat in self.browsers.values():
             return
         is_waiting = self.ready & set(self.browsers.values())  # for the person who has just left
-        if is_waiting and self.table.ended is not None and not self.table.is_closed:
+        if is_waiting and self.table.ended is not None:
             try:
                 self._deal_next()
             except OSError as error:

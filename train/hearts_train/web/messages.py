@@ -131,12 +131,6 @@ class Act(OfPosition):
     actions: Annotated[list[Text], Field(min_length=1, max_length=13)]
 
 
-class Leave(OfTable):
-    """The end of a visit, or with `close` of a table."""
-
-    close: bool = False
-
-
 REQUESTS: Mapping[str, type[Request]] = {
     "hello": Hello,
     "create": Create,
@@ -146,7 +140,7 @@ REQUESTS: Mapping[str, type[Request]] = {
     "hint": OfPosition,
     "undo": OfPosition,
     "next": OfTable,
-    "leave": Leave,
+    "leave": OfTable,
     "ping": Request,
 }
 
@@ -287,7 +281,14 @@ def _rules_text(rules: Rules) -> str:
 def table_message(
     table: Table, seat: int | None, connected: Sequence[bool], ready: Sequence[bool]
 ) -> str:
-    """Return the message with the whole table for a seat, or for an onlooker if `seat` is None."""
+    """Return the message with the whole table for a seat, or for an onlooker if `seat` is None.
+
+    Args:
+        table: the table.
+        seat: the seat.
+        connected: for each seat, whether its person is present.
+        ready: for each seat, whether its person has asked for the next deal.
+    """
     match = None
     if isinstance(table.play, Match) and table.play.is_over:
         match = {"winner": table.play.winner, "totals": table.totals()}
@@ -296,7 +297,15 @@ def table_message(
         "table": table.id,
         "seq": table.seq,
         "match": table.is_match,
-        "seats": seats_json(table, connected, ready),
+        "seats": [
+            {
+                "name": table.name_of(p),
+                "kind": seat.kind,
+                "connected": bool(seat.agent) or connected[p],
+                "ready": ready[p],
+            }
+            for p, seat in enumerate(table.seats)
+        ],
         "you": seat,
         "number": table.deal_number(),
         "totals": table.totals(),
@@ -305,25 +314,8 @@ def table_message(
         "fault": table.fault,
         "over": None if table.ended is None else table.result(),
         "match_over": match,
-        "closed": table.is_closed,
         "turn": table.turn,
         "cards_left": [len(table.game.hand(p)) for p in range(table.rules.players)],
     }
     rules = _rules_text(table.rules)
     return f'{dump(head)[:-1]},"rules":{rules},{sight(table.game, seat)}}}'
-
-
-def seats_json(
-    table: Table, connected: Sequence[bool], ready: Sequence[bool]
-) -> list[dict[str, Any]]:
-    """Return the players by seat, and whether each is present."""
-    return [
-        {
-            "seat": p,
-            "name": table.name_of(p),
-            "kind": seat.kind,
-            "connected": bool(seat.agent) or connected[p],
-            "ready": ready[p],
-        }
-        for p, seat in enumerate(table.seats)
-    ]

@@ -82,7 +82,6 @@ class Table:
         fault: Why a card was played for the agent that acted last, or None.
         ended: The deal that has just ended, or None once the next is dealt.
         sheet: The score sheet of this match, or of this table's deals.
-        is_closed: If True, the table is closed for good.
     """
 
     id: str
@@ -98,7 +97,6 @@ class Table:
         self.fault: str | None = None
         self.ended: Game | None = None
         self.sheet: list[dict[str, Any]] = []
-        self.is_closed = False
         self._past: list[Game | Match] = []  # before each of a person's decisions in this deal
         self.play = self._deal()
 
@@ -164,8 +162,6 @@ class Table:
             self._undo()
         elif "next" in line:
             self._next()
-        elif "close" in line:
-            self.is_closed = True
         else:
             raise HeartsError("table: a line is of no known kind; start another table")
 
@@ -180,7 +176,7 @@ class Table:
     @property
     def turn(self) -> int | None:
         """The acting seat, or None between deals and after the end."""
-        return None if self.ended is not None or self.is_closed else self.play.current_player
+        return None if self.ended is not None else self.play.current_player
 
     @property
     def is_match_over(self) -> bool:
@@ -199,15 +195,12 @@ class Table:
     @property
     def is_unfinished(self) -> bool:
         """Whether something is left to play."""
-        if self.is_closed:
-            return False
         return self.ended is None or (self.is_match and not self.is_match_over)
 
     @property
     def can_undo(self) -> bool:
         """Whether a person can undo a move. All cards are shown at the end, so not after it."""
-        is_over = self.is_closed or self.ended is not None
-        return bool(self._past) and self.has_one_person and not is_over
+        return bool(self._past) and self.has_one_person and self.ended is None
 
     def totals(self) -> list[int | float]:
         """Return each seat's total in the match, or over the deals of this table."""
@@ -264,8 +257,7 @@ class Table:
         """Refuse a request unless the position is `seq` and the seat is to act."""
         self.check_seq(seq)
         if self.turn != seat:
-            over = "the table is closed" if self.is_closed else "the deal is over"
-            why = over if self.turn is None else f"seat {self.turn} is to act"
+            why = "the deal is over" if self.turn is None else f"seat {self.turn} is to act"
             raise Refusal("not_your_turn", f"it is not your turn: {why}")
 
     def check_seq(self, seq: int) -> None:
@@ -309,11 +301,6 @@ class Table:
         if self.seats[seat].kind != "open":
             raise Refusal("seat_taken", f"seat: seat {seat} is taken; choose an open one, or watch")
 
-    def close(self) -> None:
-        """End the play at this table."""
-        self._write({"close": 1})
-        self.is_closed = True
-
     # -- without writing them ----------------------------------------------------------------------
     def _deal(self) -> Game | Match:
         return (Match if self.is_match else Game.deal)(self.rules, self.play_seed)
@@ -349,7 +336,7 @@ class Table:
         self.seq += 1
 
     def _next(self) -> None:
-        if self.ended is None or self.is_closed:
+        if self.ended is None:
             raise HeartsError("table: there is no next deal yet; remove the line")
         self.ended = self.fault = None
         self._past.clear()
@@ -374,12 +361,10 @@ class Table:
         seats = range(self.rules.players)
         tags = {f"Player {p}": self.name_of(p) for p in seats}
         return {
-            "points": game.points,
             "scores": game.scores(),
             "net": self.sheet[-1]["net"],
             "shooter": game.shooter,
             "hands": [list(start.hand(p)) for p in seats],
-            "passed": [list(game.passed(p)) for p in seats],
             "kitty": list(start.kitty),
             "deal": Record(game, {"Event": "hearts serve", **tags}).to_text(),
         }

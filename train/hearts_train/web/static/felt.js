@@ -101,8 +101,7 @@ export class Felt {
 
   /** @param {Table} table @param {number} seat @param {number} points @param {number} tricks */
   figures(table, seat, points = 0, tricks = 0) {
-    const [count, unit] = counted(points, "point").split(" ");
-    const parts = [el("span", {class: "points"}, count, el("span", {class: "unit", text: ` ${unit}`})),
+    const parts = [el("span", {class: "points", text: counted(points, "point")}),
       el("span", {class: "tricks", text: counted(tricks, "trick")})];
     if (table.match && table.totals) {
       parts.push(el("span", {class: "total", text: `total ${table.totals[seat]}`}));

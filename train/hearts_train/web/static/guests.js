@@ -12,7 +12,6 @@ import {choose, setting} from "hearts/settings.js";
 export function invitation(room) {
   const {table} = room;
   const free = table.seats.some((seat) => seat.kind === "open");
-  if (table.closed) return [el("p", {class: "banner", text: "This table is closed."})];
   if (table.you === null) {
     return [el("p", {class: "banner", text: free
       ? "You are watching. There is a free seat: press “Sit here”."

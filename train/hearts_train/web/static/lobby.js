@@ -55,18 +55,13 @@ function tables(context, welcome) {
   const section = el("section", {class: "mine"}, el("h2", {text: "Continue"}),
     el("ul", {}, ...[...mine].reverse().map((table) => {
       const item = el("li", {}, el("a", {class: "button", href: `/t/${table.table}`},
-        describe(table)), button("✕", close, {"aria-label": `Close: ${describe(table)}`,
-        title: "Close this table"}));
-      async function close() {
+        describe(table)), button("✕", close, {"aria-label": `Forget: ${describe(table)}`,
+        title: "Take off this list"}));
+      function close() {
         if (!begins()) return;
-        try {
-          await context.connection.request({type: "leave", table: table.table, close: true});
-          forget(table.table);
-          item.remove();
-          section.hidden = !section.querySelector("li");
-        } catch (error) {
-          notice(error.message, {bad: true});
-        }
+        forget(table.table);
+        item.remove();
+        section.hidden = !section.querySelector("li");
       }
       return item;
     })));

@@ -1,7 +1,7 @@
 // The dialogs of a table (scores, last trick, rules) and the result of a deal.
 
 import {cardName, cardText, chip, chips} from "hearts/cards.js";
-import {ask, el} from "hearts/dom.js";
+import {ask, button, el} from "hearts/dom.js";
 import {counted, plain, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
 import {boardAt} from "hearts/line.js";
@@ -72,9 +72,9 @@ export function showRules({rules}) {
 /**
  * The panel after the last card: the result, all hands, and the next steps.
  * @param {Table} table
- * @param {{next: () => void, leave: () => void}} calls
+ * @param {() => void} next deals the next deal
  */
-export function result(table, {next, leave}) {
+export function result(table, next) {
   const over = table.over;
   const scores = over.scores;
   const best = Math.min(...scores);
@@ -88,28 +88,24 @@ export function result(table, {next, leave}) {
     !table.match && isChips(table) && el("td", {class: "n", data: {label: "chips"},
       text: number(over.net[seat])}),
     table.match && el("td", {class: "n", data: {label: "total"}, text: number(table.totals[seat])}),
-    el("td", {class: "cards"}, over.hands ? chips(over.hands[seat]) : "")));
-  const kitty = over.kitty || [];
+    el("td", {class: "cards"}, chips(over.hands[seat]))));
   const first = lastLesson(table);
-  const main = table.you === null ? null : el("button", {type: "button", class: "main", on:
-    {click: next}}, table.matchOver ? "Rematch" : "Next deal");
+  const main = table.you !== null && button(table.matchOver ? "Rematch" : "Next deal", next,
+    {class: "main"});
   return el("section", {class: "result", "aria-labelledby": "verdict"},
     el("h2", {id: "verdict", tabindex: "-1", text: verdict(table)}),
     first && el("p", {text: first}),
-    over.deal && table.you !== null && lesson(over.deal, table.you),
+    table.you !== null && lesson(over.deal, table.you),
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores and hands"},
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Player"}),
         el("th", {scope: "col", class: "n", text: "Score"}),
         !table.match && isChips(table) && el("th", {scope: "col", class: "n", text: "Chips"}),
         table.match && el("th", {scope: "col", class: "n", text: "Total"}),
         el("th", {scope: "col", text: "Cards dealt"}))), el("tbody", {}, ...rows))),
-    kitty.length ? el("p", {}, "Not dealt: ", chips(kitty)) : null,
+    over.kitty.length > 0 && el("p", {}, "Not dealt: ", chips(over.kitty)),
     el("div", {class: "buttons"}, main,
-      over.deal && el("a", {class: "button", text: "Analyse",
-        href: boardAt(over.deal, 0, table.near)}),
-      table.match && el("button", {type: "button", text: "Score sheet",
-        on: {click: () => showSheet(table)}}),
-      el("button", {type: "button", text: "Leave", on: {click: leave}})));
+      el("a", {class: "button", text: "Analyse", href: boardAt(over.deal, 0, table.near)}),
+      el("a", {class: "button", text: "Leave", href: "/"})));
 }
 
 /**

@@ -249,7 +249,7 @@ class Room {
     if (table.over) {
       if (this.shownAt !== table.seq) {
         this.shownAt = table.seq;
-        const panel = result(table, {next: () => this.next(), leave: () => this.context.go("/")});
+        const panel = result(table, () => this.next());
         this.felt.middle.replaceChildren(panel);
         this.actions.replaceChildren();
         this.felt.lay([]);
