@@ -223,18 +223,6 @@ def answered(text: str, request_id: str | int | None) -> str:
     return text if request_id is None else f'{text[:-1]},"id":{dump(request_id)}}}'
 
 
-def rules_json(rules: Rules) -> dict[str, Any]:
-    """Return the rules of a table: name, fields, deck and sentences."""
-    return {
-        "name": rules.name,
-        "title": title_of(rules.name),
-        "players": rules.players,
-        "deck": list(rules.deck),
-        "fields": rules.to_dict(),
-        "text": list(explain(rules)),
-    }
-
-
 def title_of(name: str) -> str:
     """Return the title of rules, such as "Party (5 players)"."""
     preset, _, rest = name.partition(" ")
@@ -275,7 +263,15 @@ def listed_table(table: Table, owner: str) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=64)
 def _rules_text(rules: Rules) -> str:
-    return dump(rules_json(rules))
+    """Return the rules of a table as JSON: title, deck, fields and sentences."""
+    return dump(
+        {
+            "title": title_of(rules.name),
+            "deck": list(rules.deck),
+            "fields": rules.to_dict(),
+            "text": list(explain(rules)),
+        }
+    )
 
 
 def table_message(

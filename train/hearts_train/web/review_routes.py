@@ -105,7 +105,7 @@ class ReviewQueue:
                 raise HeartsError("deal: no one waits for it; ask again")  # ends the thread
 
         def do() -> bytes:
-            return json.dumps(work(given, progress), ensure_ascii=False).encode()
+            return json.dumps(work(given, progress)).encode()
 
         self._waiting[address] += 1
         try:
@@ -114,9 +114,6 @@ class ReviewQueue:
         except TimeoutError:
             text = f"deal: it takes longer than {self.patience:g} seconds; use hearts analyse"
             raise Refusal("too_long", text) from None
-        except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
-            text = "deal: some characters cannot be written; correct them"
-            raise Refusal("bad_deal", text) from None
         except HeartsError as error:
             raise Refusal("bad_deal", str(error)) from None
         except Exception:

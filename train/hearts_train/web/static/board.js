@@ -1,7 +1,7 @@
 // The page of the analysis board: a deal from the address, from a text, or inside an offline file.
 
 import {button, el, picker} from "hearts/dom.js";
-import {boardAt} from "hearts/line.js";
+import {boardAt, playersOf} from "hearts/line.js";
 import {mount as review} from "hearts/review.js";
 import {asked} from "hearts/server.js";
 
@@ -30,19 +30,12 @@ function many(root, documents) {
     end = review(place, {document: documents[number]});
   };
   if (documents.length > 1) {
-    root.append(picker("Deal", documents.map((deal, i) => [String(i), titleOf(deal, i)]), "0",
-      (value) => show(Number(value))));
+    root.append(picker("Deal", documents.map((deal, i) => [String(i), `${i + 1}: ${playersOf(deal)}`]),
+      "0", (value) => show(Number(value))));
   }
   root.append(place);
   show(0);
   return () => end();
-}
-
-/** @param {any} deal @param {number} i */
-function titleOf(deal, i) {
-  const scores = deal.scores ? `: ${deal.names.map((name, seat) =>
-    `${name} ${deal.scores[seat]}`).join(", ")}` : "";
-  return `${i + 1} of ${deal.rules.title}${scores}`;
 }
 
 /** A deal that the server looks at. @param {HTMLElement} root */

@@ -6,9 +6,11 @@ import {draw, el} from "hearts/dom.js";
 const RANKS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight",
   9: "nine", T: "ten", J: "jack", Q: "queen", K: "king", A: "ace"};
 /** @type {Record<string, string>} */
-const SUITS = {C: "clubs", D: "diamonds", S: "spades", H: "hearts"};
+export const SUITS = {C: "clubs", D: "diamonds", S: "spades", H: "hearts"};
 /** @type {Record<string, string>} */
-const SIGNS = {C: "♣", D: "♦", S: "♠", H: "♥"};
+export const SIGNS = {C: "♣", D: "♦", S: "♠", H: "♥"};
+/** The actions that are no cards. @type {Record<string, string>} */
+export const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
 
 /** Loads the pictures of the cards, once. An offline file has them already. */
 export async function loadCards() {
@@ -36,16 +38,6 @@ export function cardText(card) {
   return `${rankText(card)}${SIGNS[card[1]]}`;
 }
 
-/** "clubs". @param {string} suit */
-export function suitName(suit) {
-  return SUITS[suit];
-}
-
-/** "♣". @param {string} suit */
-export function suitSign(suit) {
-  return SIGNS[suit];
-}
-
 /** "10" for T. @param {string} card */
 function rankText(card) {
   return card[0] === "T" ? "10" : card[0];
@@ -66,10 +58,10 @@ export function picture(card) {
 /**
  * An open card to look at.
  * @param {string} name
- * @param {{class?: string}} [props]
+ * @param {string} [kind] further classes
  */
-export function card(name, props = {}) {
-  return el("span", {class: `card ${props.class || ""}`.trim(), role: "img",
+export function card(name, kind = "") {
+  return el("span", {class: `card ${kind}`, role: "img",
     "aria-label": cardName(name), data: {card: name, suit: name[1]}}, picture(name));
 }
 

@@ -1,6 +1,6 @@
 // The other choices at a table, the exchange and the moon; and a hint.
 
-import {cardName, cardText} from "hearts/cards.js";
+import {OTHERS, cardName, cardText} from "hearts/cards.js";
 import {begins} from "hearts/clicks.js";
 import {button, say} from "hearts/dom.js";
 import {counted, signed} from "hearts/figures.js";
@@ -38,16 +38,13 @@ export function showExchange(room, cards) {
  * @param {{agent: string, action: string, worths: {action: string, margin: number}[]}} hint
  */
 export function advised({agent, action, worths}) {
-  const named = (name) => MOON[name] || cardText(name);
+  const named = (name) => OTHERS[name] || cardText(name);
   const best = worths.find((worth) => worth.action === action);
   const next = worths.find((worth) => worth.action !== action);
   const figures = best && next ? `, for ${signed(best.margin, 1)} points; ${named(next.action)} is `
     + `worth ${signed(next.margin, 1)}` : "";
   return `${agent} would choose ${named(action)}${figures}.`;
 }
-
-/** @type {Record<string, string>} */
-const MOON = {"moon:off": "points off", "moon:others": "points for the others"};
 
 /**
  * Shows the two ways to use a moon.

@@ -72,14 +72,10 @@ export function choices(legend, name, options, chosen, change) {
  * @param {(value: string) => void} change
  */
 export function picker(label, options, chosen, change) {
-  numbered += 1;
-  const id = `field-${numbered}`;
-  const select = el("select", {id, on: {change: () => change(select.value)}},
+  const select = el("select", {on: {change: () => change(select.value)}},
     ...options.map(([value, text]) => el("option", {value, text, selected: value === chosen})));
-  return el("div", {class: "field"}, el("label", {for: id, text: label}), select);
+  return el("label", {class: "field"}, el("span", {text: label}), select);
 }
-
-let numbered = 0;
 
 /**
  * Opens a dialog and waits for a button.

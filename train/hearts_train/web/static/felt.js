@@ -1,7 +1,7 @@
 // The table itself: the players with their points, and the trick in the middle.
 
-import {card as cardPicture, cardText, picture, suitName, suitSign} from "hearts/cards.js";
-import {el} from "hearts/dom.js";
+import {SIGNS, SUITS, card as cardPicture, cardText, picture} from "hearts/cards.js";
+import {button, el} from "hearts/dom.js";
 import {moves} from "hearts/settings.js";
 import {counted} from "hearts/figures.js";
 
@@ -65,17 +65,17 @@ export class Felt {
    */
   update(table) {
     this.build(table);
-    const {points = [], tricks_taken: tricks = [], dealer, phase, winner} = table.facts;
+    const {points, tricks_taken: tricks, dealer, phase, winner} = table.facts;
     const getter = table.view && table.isMyTurn && phase === "pass"
       ? table.receiver(table.near) : null;
-    const cardsLeft = table.cardsLeft;
     table.seats.forEach((seat, index) => {
       const {item, name, marks, figures, backs} = this.seats[index];
       const isTurn = !table.over && table.turn === index;
+      const isAway = seat.kind === "person" && !seat.connected;
       item.classList.toggle("turn", isTurn);
       item.classList.toggle("winning", winner === index);
       item.classList.toggle("open", seat.kind === "open");
-      item.classList.toggle("away", seat.kind === "person" && seat.connected === false);
+      item.classList.toggle("away", isAway);
       name.textContent = seat.kind === "open" ? "Free seat" : table.who(index);
       marks.replaceChildren(...[
         isTurn && el("span", {class: "to-play", title: "to play"}, "▶",
@@ -83,15 +83,15 @@ export class Felt {
         dealer === index && el("span", {class: "dealer", title: "dealer", text: "D",
           "aria-label": "dealer", role: "img"}),
         getter === index && el("span", {class: "gets", text: `gets ${table.passCount}`}),
-        seat.kind === "person" && seat.connected === false && index !== table.you
-          && el("span", {class: "gone", text: "away"}),
+        isAway && index !== table.you && el("span", {class: "gone", text: "away"}),
       ].filter(Boolean));
-      figures.replaceChildren(...this.figures(table, index, points[index], tricks[index]));
-      if (seat.kind === "open" && table.you === null) {
-        figures.replaceChildren(el("button", {type: "button", class: "sit", text: "Sit here",
-          on: {click: () => this.calls.sit(index)}}));
-      }
-      const left = phase === "over" || index === table.you ? 0 : cardsLeft[index] ?? 0;
+      figures.replaceChildren(...(seat.kind === "open" && table.you === null
+        ? [button("Sit here", () => this.calls.sit(index), {class: "sit"})]
+        : [el("span", {class: "points", text: counted(points[index], "point")}),
+          el("span", {class: "tricks", text: counted(tricks[index], "trick")}),
+          table.match && el("span", {class: "total", text: `total ${table.totals[index]}`}),
+        ].filter(Boolean)));
+      const left = phase === "over" || index === table.you ? 0 : table.cardsLeft[index];
       if (backs.childElementCount !== left) {
         backs.replaceChildren(...Array.from({length: left}, () => picture("")));
       }
@@ -99,29 +99,19 @@ export class Felt {
     this.describe(table);
   }
 
-  /** @param {Table} table @param {number} seat @param {number} points @param {number} tricks */
-  figures(table, seat, points = 0, tricks = 0) {
-    const parts = [el("span", {class: "points", text: counted(points, "point")}),
-      el("span", {class: "tricks", text: counted(tricks, "trick")})];
-    if (table.match && table.totals) {
-      parts.push(el("span", {class: "total", text: `total ${table.totals[seat]}`}));
-    }
-    return parts;
-  }
-
   /** The line in the corner: trick, trump, hearts. @param {Table} table */
   describe(table) {
     const {fields} = table.rules;
-    const {phase, hearts_broken: broken, kitty = []} = table.facts;
+    const {phase, hearts_broken: broken, kitty, deal_number: number} = table.facts;
     /** @type {string[]} */
     const parts = [];
-    if (table.match) parts.push(`Deal ${(table.facts.deal_number ?? table.number ?? 0) + 1}`);
+    if (table.match) parts.push(`Deal ${number + 1}`);
     if (fields.pass_count && !table.passCount && table.trickNumber === 1) parts.push("No exchange");
     if (phase === "play" && !table.over) {
       const isWhole = this.seats.every(({slot}) => slot.childElementCount); // and still lies there
       parts.push(`Trick ${table.trickNumber - Number(isWhole)} of ${fields.hand_size}`);
     }
-    if (fields.trump) parts.push(`Trump: ${suitName(fields.trump)} ${suitSign(fields.trump)}`);
+    if (fields.trump) parts.push(`Trump: ${SUITS[fields.trump]} ${SIGNS[fields.trump]}`);
     if (fields.break_on) parts.push(`Hearts are ${broken ? "" : "not "}broken`);
     if (kitty.length) {
       parts.push(`Kitty (${table.who(table.facts.kitty_taker)}): ${kitty.map(cardText).join(" ")}`);
@@ -140,7 +130,7 @@ export class Felt {
   /** @param {number} seat @param {string} name @returns {HTMLElement} */
   put(seat, name) {
     const {slot} = this.seats[seat];
-    const laid = cardPicture(name, {class: "laid"});
+    const laid = cardPicture(name, "laid");
     this.order += 1;
     this.node.dataset.laid = String(this.order);
     slot.style.zIndex = String(this.order);

@@ -35,12 +35,7 @@ export function invitation(room) {
  * @param {number} seat
  */
 export async function seated(room, seat) {
-  if (!begins()) return;
-  try {
-    await room.connection.request({type: "sit", table: room.id, seat, name: await nameOf()});
-  } catch (error) {
-    room.fail(error);
-  }
+  if (begins()) room.ask("sit", {seat, name: await nameOf()});
 }
 
 /** The person's name. It is asked for once. @returns {Promise<string>} */

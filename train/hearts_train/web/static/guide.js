@@ -1,6 +1,6 @@
 // The guide through a first deal: a sentence on scoring, trump, following and throwing away.
 
-import {cardText, suitName, suitSign} from "hearts/cards.js";
+import {SIGNS, SUITS, cardText} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
 import {capital, counted} from "hearts/figures.js";
 import {choose, setting} from "hearts/settings.js";
@@ -49,13 +49,13 @@ const LESSONS = [
   ["aim", (table) => (table.view.phase === "play" ? `${costs(table)} Tricks with such cards are bad: `
     + `the lowest score wins.${hidden(table)}` : "")],
   ["trump", ({rules: {fields: {trump}}, view}) => (trump && view.phase === "play"
-    ? `${capital(suitName(trump))} are trump ${suitSign(trump)}: a trump beats every card of another suit. `
+    ? `${capital(SUITS[trump])} are trump ${SIGNS[trump]}: a trump beats every card of another suit. `
       + "You may play one only if you have no card of the suit led." : "")],
   ["void", ({view, legal, rules}) => {
     const led = view.trick[0]?.[1][1];
     const worst = dearest(rules, legal);
     return led && worst && legal.every((card) => card[1] !== led)
-      ? `You have no ${suitName(led)}: you may throw a card away. ${cardText(worst)} would cost you `
+      ? `You have no ${SUITS[led]}: you may throw a card away. ${cardText(worst)} would cost you `
         + `${counted(rules.fields.card_points[worst], "point")} later.${worst[1]
           === rules.fields.trump ? " But it is a trump: it would take this trick." : ""}` : "";
   }],
@@ -65,7 +65,7 @@ const LESSONS = [
   ["follow", ({view, legal}) => {
     const led = view.trick[0]?.[1][1];
     return led && legal.length > 1 && legal.every((card) => card[1] === led)
-      ? `You must follow ${suitName(led)}. The highest one takes the trick: stay below if you can, `
+      ? `You must follow ${SUITS[led]}. The highest one takes the trick: stay below if you can, `
         + "or else play your highest." : "";
   }],
 ];

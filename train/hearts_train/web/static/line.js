@@ -46,6 +46,11 @@ export function tableAfter(deal, at) {
   return table;
 }
 
+/** The players with their scores, if the deal is over. @param {any} deal */
+export function playersOf({names, scores}) {
+  return names.map((name, seat) => (scores ? `${name} ${scores[seat]}` : name)).join(", ");
+}
+
 /** A card this many points worse is a slip or a blunder, as in measure/analysis.py. */
 export const SLIP = 1;
 export const BLUNDER = 5;

@@ -9,7 +9,7 @@ import {Connection} from "hearts/socket.js";
 /**
  * The context of each part of the page.
  * @typedef {object} Context
- * @property {Connection} connection to the server, opened by `ready()`
+ * @property {Connection} connection to the server
  * @property {(path: string) => void} go shows another address
  * @property {(title: string) => void} title names the page
  */

@@ -1,14 +1,11 @@
 // One deal on the analysis board: the table at any card, and the worth of every card.
 
-import {cardName, chip} from "hearts/cards.js";
+import {OTHERS, cardName, chip} from "hearts/cards.js";
 import {button, el, say} from "hearts/dom.js";
 import {does} from "hearts/figures.js";
-import {tableAfter} from "hearts/line.js";
+import {playersOf, tableAfter} from "hearts/line.js";
 import {tableOf} from "hearts/seats.js";
 import {cardList, legend, summaryOf} from "hearts/tally.js";
-
-const OTHERS = {"moon:off": "takes the points off", "moon:others": "lets the others pay",
-  revoke: "revokes"};
 
 /**
  * @typedef {Object} Context
@@ -106,13 +103,11 @@ class Review {
   /** @param {any} step */
   does([seat, action]) {
     const name = this.deal.names[seat];
-    return OTHERS[action] ? `${name} ${OTHERS[action]}` : `${does(name, "plays")} ${cardName(action)}`;
+    return OTHERS[action] ? `${name}: ${OTHERS[action]}` : `${does(name, "plays")} ${cardName(action)}`;
   }
 
   ending() {
-    const {names, scores} = this.deal;
-    if (!scores) return "The deal is not finished";
-    return names.map((name, seat) => `${name} ${scores[seat]}`).join(", ");
+    return this.deal.scores ? playersOf(this.deal) : "The deal is not finished";
   }
 
   show() {

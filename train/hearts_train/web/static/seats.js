@@ -46,8 +46,7 @@ function seatOf(scene, seat) {
   const points = counted(table.points[seat], "point");
   return el("section", {class: `seat-box${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
     el("p", {class: "seat-name"}, el("b", {text: name}), el("span", {text: points}),
-      isMover && el("span", {class: "to-move", text: isEqual(scene.worths) ? "any card does"
-        : "to play"})),
+      isMover && el("span", {class: "to-move", text: "to play"})),
     el("ul", {class: "cards-row"},
       ...table.hands[seat].map((card) => el("li", {}, held(scene, seat, card)))));
 }
@@ -56,29 +55,21 @@ function seatOf(scene, seat) {
 function held(scene, seat, name) {
   const {worths, mover} = scene;
   if (seat !== mover || !worths || !(name in worths.known)) {
-    return card(name, {class: seat === mover && worths ? "small out" : "small"});
+    return card(name, seat === mover && worths ? "small out" : "small");
   }
   const verdict = judged(worths.known, name, worths.close);
   const known = signed(worths.known[name], 1);
   const half = worths.half ? ` ± ${worths.half[name].toFixed(1)}` : "";
   const seen = worths.seen ? signed(worths.seen[name]) : "";
   const isPlayed = name === scene.played;
-  const sign = isEqual(worths) ? "" : verdict.sign;
   const words = [cardName(name), `worth ${known}${half}`, seen && `with all cards open ${seen}`,
     verdict.words, isPlayed && "was played"].filter(Boolean).join(", ");
   return el("div", {class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`, role: "img",
     "aria-label": words, data: {card: name}},
-  card(name, {class: "small"}), el("span", {class: "worth"},
-    el("span", {class: "known"}, sign && el("i", {text: sign}), known),
+  card(name, "small"), el("span", {class: "worth"},
+    el("span", {class: "known"}, verdict.sign && el("i", {text: verdict.sign}), known),
     half && el("span", {class: "seen", text: half.trim()}),
     seen && el("span", {class: "seen", text: seen})));
-}
-
-/** Whether it does not matter which card is played. @param {Worths|null} worths */
-function isEqual(worths) {
-  const cards = worths ? Object.keys(worths.known) : [];
-  return cards.length > 1
-    && cards.every((card) => judged(worths.known, card, worths.close).kind === "best");
 }
 
 /** The trick, the last one with its taker, or the result. @param {Scene} scene */
@@ -95,6 +86,6 @@ function middle(scene) {
   return el("section", {class: isFresh ? "trick-box done" : "trick-box", "aria-label": "The trick"},
     el("p", {class: "middle-text", text}),
     shown && el("ul", {class: "cards-row"}, ...shown.map(([seat, name]) =>
-      el("li", {class: isFresh && seat === table.taker ? "took" : ""}, card(name, {class: "small"}),
+      el("li", {class: isFresh && seat === table.taker ? "took" : ""}, card(name, "small"),
         el("span", {class: "by", text: deal.names[seat]})))));
 }

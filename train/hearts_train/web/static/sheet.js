@@ -2,7 +2,7 @@
 
 import {cardName, cardText, chip, chips} from "hearts/cards.js";
 import {ask, button, el} from "hearts/dom.js";
-import {counted, plain, signed} from "hearts/figures.js";
+import {counted, does, plain, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
 import {boardAt} from "hearts/line.js";
 import {asked} from "hearts/server.js";
@@ -15,7 +15,7 @@ import {asked} from "hearts/server.js";
  */
 function sheet(table) {
   const names = table.seats.map((_, seat) => table.who(seat));
-  const totals = table.totals || names.map(() => 0);
+  const {totals} = table;
   const best = isChips(table) ? Math.max(...totals) : Math.min(...totals);
   const head = el("tr", {}, el("th", {scope: "col", text: "Deal"}),
     ...names.map((name) => el("th", {scope: "col", text: name})));
@@ -26,9 +26,8 @@ function sheet(table) {
     ...totals.map((total) => el("td", {class: total === best ? "n best" : "n"}, number(total),
       total === best && el("span", {class: "sign", text: " ✓", role: "img",
         "aria-label": ", ahead"}))));
-  const end = endOf(table);
   return el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Score sheet"},
-    el("table", {class: "sheet"}, end && el("caption", {text: end}), el("thead", {}, head),
+    el("table", {class: "sheet"}, el("thead", {}, head),
       el("tbody", {}, ...rows), el("tfoot", {}, foot)));
 }
 
@@ -40,14 +39,6 @@ function number(n) {
 /** @param {Table} table */
 function isChips(table) {
   return table.rules.fields.settlement !== "points";
-}
-
-/** @param {Table} table */
-function endOf(table) {
-  const {end_score: score, end_when: when, settlement} = table.rules.fields;
-  if (!table.match) return "";
-  if (settlement !== "points") return "Chips: the most win.";
-  return `Until a total ${when === "reached" ? "reaches" : "passes"} ${score}; the lowest wins.`;
 }
 
 /** Shows the score sheet. @param {Table} table */
@@ -146,7 +137,7 @@ function verdict(table) {
   if (matchOver) {
     const {winner} = matchOver;
     return winner === null ? "The match is a draw."
-      : `${table.does(winner, "win", "wins")} the match.`;
+      : `${does(table.who(winner), "wins")} the match.`;
   }
   if (you === null) {
     const best = Math.min(...scores);

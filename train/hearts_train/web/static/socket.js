@@ -21,14 +21,10 @@ class Refusal extends Error {
 
 /**
  * Emits `message` (detail: a message of the server) and `status` (detail: "open" or "lost").
- * `welcome` is the server's first answer.
  */
 export class Connection extends EventTarget {
-  /** @param {string} [address] */
-  constructor(address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`) {
+  constructor() {
     super();
-    this.address = address;
-    this.welcome = null;
     this.status = "lost";
     /** @type {WebSocket|null} */
     this.socket = null;
@@ -48,7 +44,7 @@ export class Connection extends EventTarget {
   open() {
     if (this.socket) return;
     clearTimeout(this.retry);
-    const socket = new WebSocket(this.address);
+    const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws`);
     this.socket = socket;
     this.heard = Date.now();
     socket.addEventListener("open", () => {
@@ -70,7 +66,6 @@ export class Connection extends EventTarget {
         return;
       }
       const isNew = this.status !== "open";
-      this.welcome = message;
       this.tries = 0;
       this.status = "open";
       secret = message.token;
@@ -150,19 +145,13 @@ export class Connection extends EventTarget {
     });
   }
 
-  /** A new `welcome`, with our tables and the agents as they are now. */
+  /** Connects, and returns a `welcome` with our tables and the agents as they are now. */
   async greet() {
-    await this.ready();
-    return this.request(hello());
-  }
-
-  /** Connects and resolves when the server has said welcome. */
-  async ready() {
     this.open();
     while (this.status !== "open") {
       await new Promise((resolve) => this.addEventListener("status", resolve, {once: true}));
     }
-    return this.welcome;
+    return this.request(hello());
   }
 }
 

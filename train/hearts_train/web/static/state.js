@@ -1,7 +1,7 @@
 // A table: the server's latest `table` message. Nothing here touches the page.
 
-import {cardName, suitName, suitSign} from "hearts/cards.js";
-import {counted} from "hearts/figures.js";
+import {SIGNS, SUITS, cardName} from "hearts/cards.js";
+import {counted, does} from "hearts/figures.js";
 
 /** The fields of the message (docs/playing.md), four of them renamed. */
 export class Table {
@@ -12,7 +12,7 @@ export class Table {
 
   /** The public facts, from the seat's own view if there is one. @returns {any} */
   get facts() {
-    return this.view || this.public || {};
+    return this.view || this.public;
   }
 
   get players() {
@@ -36,13 +36,13 @@ export class Table {
 
   /** The number of the trick on the table, from 1. */
   get trickNumber() {
-    const {history = [], trick = []} = this.facts;
+    const {history, trick} = this.facts;
     return Math.floor((history.length - trick.length) / this.players) + 1;
   }
 
   /** The last whole trick, in order of play. @returns {Array<[number, string]>} */
   get lastTrick() {
-    const {history = [], trick = []} = this.facts;
+    const {history, trick} = this.facts;
     const done = history.length - trick.length;
     return history.slice(Math.max(0, done - this.players), done);
   }
@@ -68,7 +68,7 @@ export class Table {
 
   /** Whether no unseen card can change the scores. */
   get isDecided() {
-    const {history = [], kitty = [], phase} = this.facts;
+    const {history, kitty, phase} = this.facts;
     const {card_points: points, no_trick_points: bonus} = this.rules.fields;
     const seen = new Set([...history.map(([, card]) => card), ...kitty]);
     return phase === "play" && !bonus && this.rules.deck.every((card) =>
@@ -83,16 +83,6 @@ export class Table {
     const same = this.seats.flatMap((other, index) =>
       (other.name === name && index !== this.you ? [index] : []));
     return same.length > 1 ? `${name} ${same.indexOf(seat) + 1}` : name;
-  }
-
-  /**
-   * A sentence about a seat, with the verb for "you" or for others.
-   * @param {number} seat
-   * @param {string} mine
-   * @param {string} theirs
-   */
-  does(seat, mine, theirs) {
-    return `${this.who(seat)} ${seat === this.you ? mine : theirs}`;
   }
 }
 
@@ -110,7 +100,7 @@ export function whyNot(table, card) {
   if (trick.length) {
     const suit = trick[0][1][1];
     if (card[1] !== suit && hand.some((held) => held[1] === suit)) {
-      return `Follow suit: you hold ${suitName(suit)} ${suitSign(suit)}.`;
+      return `Follow suit: you hold ${SUITS[suit]} ${SIGNS[suit]}.`;
     }
     if (table.trickNumber === 1 && !fields.points_on_first_trick) {
       return "No card that costs points on the first trick.";
@@ -119,7 +109,7 @@ export function whyNot(table, card) {
              && card[1] !== legal[0][1]) {
     return legal.length === 1
       ? `The first card is the ${cardName(legal[0])}.`
-      : `The first card is one of ${suitName(legal[0][1])}.`;
+      : `The first card is one of ${SUITS[legal[0][1]]}.`;
   } else if (card[1] === "H" && !broken) return "Hearts may not be led before they are broken.";
   if (legal.length === 1) return `Only the ${cardName(legal[0])} can be played.`;
   return "That card cannot be played now.";
@@ -141,16 +131,12 @@ export function asked(table) {
       : facts.phase === "moon" ? "choose" : "play";
     return `Waiting for ${table.who(turn)} to ${doing}.`;
   }
-  if (view.phase === "pass") return "";
-  if (view.phase === "moon") return "You have shot the moon: choose.";
-  if (!view.trick.length) {
-    const isHeld = table.rules.fields.pass_count && !table.passCount && !view.history.length;
-    return `${isHeld ? "No exchange in this deal. " : ""}Your turn: lead a card.`;
-  }
+  if (view.phase !== "play") return ""; // the choice has its own line
+  if (!view.trick.length) return "Your turn: lead a card.";
   const suit = view.trick[0][1][1];
   return table.legal.every((card) => card[1] === suit)
-    ? `Your turn: follow ${suitName(suit)} ${suitSign(suit)}.`
-    : `Your turn: you have no ${suitName(suit)}, play ${table.legal.length < view.hand.length
+    ? `Your turn: follow ${SUITS[suit]} ${SIGNS[suit]}.`
+    : `Your turn: you have no ${SUITS[suit]}, play ${table.legal.length < view.hand.length
       ? "a card that may be thrown" : "any card"}.`;
 }
 
@@ -200,10 +186,10 @@ export function happened(before, now) {
  */
 export function inWords(table, event) {
   const {kind, seat} = event;
-  if (kind === "play") return `${table.does(seat, "play", "plays")} ${cardName(event.card)}.`;
+  if (kind === "play") return `${does(table.who(seat), "plays")} ${cardName(event.card)}.`;
   if (kind === "trick") {
     const points = event.worth ? `: ${counted(event.worth, "point")}` : "";
-    return `${table.does(seat, "take", "takes")} the trick${points}.`;
+    return `${does(table.who(seat), "takes")} the trick${points}.`;
   }
   if (kind === "broken") {
     return `Hearts are broken by ${seat === table.you ? "you" : table.who(seat)}.`;
@@ -217,9 +203,9 @@ export function inWords(table, event) {
     const giver = table.seats.findIndex((_, other) => table.receiver(other) === table.you);
     return `You get ${cards.map(cardName).join(", ")} from ${table.who(giver)}.`;
   }
-  if (kind === "shot") return `${table.does(seat, "have", "has")} shot the moon!`;
+  if (kind === "shot") return `${does(table.who(seat), "has")} shot the moon!`;
   if (kind === "kitty") {
-    return `${table.does(seat, "get", "gets")} the kitty: ${event.cards.map(cardName).join(", ")}.`;
+    return `${does(table.who(seat), "gets")} the kitty: ${event.cards.map(cardName).join(", ")}.`;
   }
   if (kind === "undo") return "Taken back.";
   if (kind === "fault") return event.text;

@@ -60,14 +60,15 @@ class Room {
     this.guide = new Guide();
     this.line = el("p", {class: "line", text: "…"});
     this.actions = el("div", {class: "actions"});
-    this.lastButton = button("Last trick", () => this.table && showLast(this.table),
+    const tool = (label, press) => button(label, () => this.table && press(this.table),
       {class: "tool"});
-    this.undoButton = button("Undo", () => this.undo(), {class: "tool"});
-    this.sheetButton = button("Scores", () => this.table && showSheet(this.table), {class: "tool"});
-    this.hintButton = button("Hint", () => this.hint(), {class: "tool"});
-    this.moreButton = button("Rules", () => this.table && showRules(this.table), {class: "tool"});
+    this.lastButton = tool("Last trick", showLast);
+    this.undoButton = tool("Undo", () => this.undo());
+    this.hintButton = tool("Hint", () => this.hint());
+    this.sheetButton = tool("Scores", showSheet);
     this.tools = el("div", {class: "tools", role: "toolbar", "aria-label": "Table"},
-      this.lastButton, this.undoButton, this.hintButton, this.sheetButton, this.moreButton);
+      this.lastButton, this.undoButton, this.hintButton, this.sheetButton,
+      tool("Rules", showRules));
     this.guests = el("div", {class: "guests"});
     this.below = el("div", {class: "below"}, this.guide.node, this.line, this.actions, this.hand.node, this.tools);
     this.area = el("div", {class: "play", on: {pointerdown: () => this.skip?.()}},
@@ -83,7 +84,7 @@ class Room {
     this.connection.addEventListener("status", () => this.status(), {signal});
     addEventListener("keydown", (event) => this.key(event), {signal});
     addEventListener("setting", () => this.refresh(), {signal});
-    if (this.connection.status === "open") this.join();
+    if (this.connection.status === "open") this.ask("watch");
   }
 
   /** Leaves the page. The seat stays. */
@@ -95,29 +96,29 @@ class Room {
     this.queue = [];
   }
 
-  /** Asks for the table. A person with a seat gets it back. */
-  async join() {
+  /**
+   * Sends a request about this table.
+   * @param {string} type
+   * @param {Record<string, any>} [fields]
+   * @returns {Promise<any>} the answer, or null if it was refused
+   */
+  async ask(type, fields = {}) {
     try {
-      await this.connection.request({type: "watch", table: this.id});
+      return await this.connection.request({type, table: this.id, ...fields});
     } catch (error) {
-      this.fail(error);
+      if (error.code === "unknown_table") {
+        this.root.replaceChildren(lost("There is no such table", error.message));
+      } else if (error.code !== "lost" && error.code !== "stale") { // these mend themselves
+        notice(error.message, {bad: true});
+      }
+      return null;
     }
-  }
-
-  /** @param {any} error a `Refusal` */
-  fail(error) {
-    if (error.code === "lost" || error.code === "stale") return; // it mends itself
-    if (error.code === "unknown_table") {
-      this.root.replaceChildren(lost("There is no such table", error.message));
-      return;
-    }
-    notice(error.message, {bad: true});
   }
 
   status() {
     const isOpen = this.connection.status === "open";
     document.documentElement.classList.toggle("lost", !isOpen);
-    if (isOpen) this.join();
+    if (isOpen) this.ask("watch");
     this.isSent = false;
     this.refresh();
   }
@@ -291,12 +292,7 @@ class Room {
     if (this.isSent || !table.isMyTurn) return;
     this.isSent = true;
     this.hand.update(this.held());
-    try {
-      await this.connection.request({type: "act", table: this.id, seq: table.seq, actions});
-    } catch (error) {
-      this.isPlayingOut = false;
-      this.fail(error); // if it was stale, the table follows
-    }
+    if (!await this.ask("act", {seq: table.seq, actions})) this.isPlayingOut = false;
     this.isSent = false;
     this.refresh();
   }
@@ -311,38 +307,23 @@ class Room {
   }
 
   async next() {
-    if (!begins()) return;
-    try {
-      await this.connection.request({type: "next", table: this.id});
-      if (this.table?.over) this.say("Waiting for the others.");
-    } catch (error) {
-      this.fail(error);
-    }
+    if (begins() && await this.ask("next") && this.table?.over) this.say("Waiting for the others.");
   }
 
-  async undo() {
+  undo() {
     if (!begins()) return;
     this.skip?.();
-    try {
-      const {seq} = this.queue.at(-1) || this.table;
-      await this.connection.request({type: "undo", table: this.id, seq});
-    } catch (error) {
-      this.fail(error);
-    }
+    this.ask("undo", {seq: (this.queue.at(-1) || this.table).seq});
   }
 
   /** Raises the card that the best player would choose. */
   async hint() {
     const {seq} = this.table;
     this.say("Looking for a good card …");
-    try {
-      const hint = await this.connection.request({type: "hint", table: this.id, seq});
-      if (this.table.seq !== seq) return;
-      this.hand.suggest(hint.action);
-      this.say(advised(hint));
-    } catch (error) {
-      this.fail(error);
-    }
+    const hint = await this.ask("hint", {seq});
+    if (!hint || this.table.seq !== seq) return;
+    this.hand.suggest(hint.action);
+    this.say(advised(hint));
   }
 
   /** @param {string} text */
@@ -363,8 +344,8 @@ class Room {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const target = event.target;
-    if (target.matches("input:not([type=radio], [type=checkbox]), select, textarea")) return;
+    const {target} = event;
+    if (target.matches("input")) return;
     if (isHeld(event)) {
       event.preventDefault(); // it would press the button or the card that has come to the focus
       return;
@@ -372,12 +353,10 @@ class Room {
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) {
       return;
     }
-    const isChoice = target.matches("input"); // which has its own arrow keys
     document.documentElement.classList.add("keys");
     this.skip?.();
     if (/^[0-9]$/.test(event.key)) this.hand.digit(Number(event.key));
-    else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !isChoice
-             && !target.closest(".hand")) {
+    else if (/^Arrow(Left|Right)$/.test(event.key) && !target.closest(".hand")) {
       event.preventDefault();
       this.hand.go(0, 1);
     } else if (event.key === "Enter" && target.matches("body, main, h2")) {

@@ -1,10 +1,8 @@
 // A deal beside the board: its result, a summary in sentences, and a table of all cards.
 
-import {chip} from "hearts/cards.js";
+import {OTHERS, chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
 import {BLUNDER, SLIP} from "hearts/line.js";
-
-const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
 
 /**
  * The head of a deal: the scores and the summary.
