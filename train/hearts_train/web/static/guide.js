@@ -81,7 +81,7 @@ function costs({rules: {deck, fields: {card_points: points}}}) {
 }
 
 /** @param {Table} table */
-function hidden({rules: {deck, fields: {hand_size: held}, players}}) {
+function hidden({rules: {deck, fields: {hand_size: held, players}}}) {
   const count = deck.length - held * players;
   return count ? ` ${counted(count, "card")} ${count === 1 ? "is" : "are"} in no one’s hand.` : "";
 }
