@@ -75,6 +75,14 @@ def test_unsealed_inverts_sealed_and_detects_changes(value):
         assert unsealed(bytes(changed)) is None
 
 
+@pytest.mark.parametrize("changed", [{"format": "other"}, {"package": "0.0"}, {"settings": []}])
+def test_file_of_another_version_is_refused(file, changed):
+    first, _, rest = file.read_bytes().partition(b"\n")
+    file.write_bytes(sealed(unsealed(first) | changed) + rest)
+    with raises_hearts_error(HeartsError, "resume", file.name):
+        Store.open(file, KIND)
+
+
 def test_create_never_overwrites(file):
     before = file.read_bytes()
     with pytest.raises(FileExistsError):
