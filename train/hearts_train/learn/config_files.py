@@ -123,8 +123,8 @@ def _override(tree: dict[str, Any], override: str) -> None:
 
 
 def _explain(error: ValidationError) -> Iterator[str]:
-    """Yield one clause per mistake, with key, value and fix."""
-    for fault in error.errors(include_url=False):
+    """Yield one clause per mistake, with key, value and fix, for the first five mistakes."""
+    for fault in error.errors(include_url=False)[:5]:
         key = _shortened(".".join(map(str, fault["loc"])))
         message = _shortened(fault["msg"].removeprefix("Value error, "))
         message = message if re.match(r"\w+\.", message) else message[:1].lower() + message[1:]

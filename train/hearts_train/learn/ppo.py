@@ -525,7 +525,7 @@ class Learner:
         threads would wait for each other.
         """
         try:
-            options = {"cpp_wrapper": self.device.type == "cpu"}
+            options: dict[str, Any] = {"cpp_wrapper": self.device.type == "cpu"}
             self._compute = torch.compile(self.loss, dynamic=True, options=options)
             self._try(batch)
         except Exception as error:  # of many types, usually for lack of a C++ compiler
