@@ -51,3 +51,15 @@ class Work:
     def _note(self, name: str, text: str) -> None:
         with (self.folder / name).open("a") as file:
             file.write(text + "\n")
+
+
+class Unsendable(Exception):
+    """Cannot be unpickled: it wants two arguments, and pickle gives one."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)
+
+
+def raise_unsendable(_: object) -> None:
+    """Raise it."""
+    raise Unsendable("so ", "strange")

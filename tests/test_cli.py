@@ -111,7 +111,13 @@ def test_new_agent_plays_and_digest_covers_its_weights(tmp_path, monkeypatch):
     assert Participant(agent, 0).to_json()["digest"] != first
     code = Path("mine.py").read_text()
     Path("home").mkdir()
-    for name, said in {"mine": "mine.py", "a/b": "a", "my-agent": "my-agent"}.items():
+    for name, said in {
+        "mine": "mine.py",
+        "a/b": "a",
+        "my-agent": "my-agent",
+        "random": "random",
+        "class": "class",
+    }.items():
         mistake(run("agents", "--new", name), "--new", said)
     assert run("agents", "--new", "home/mine").exit_code == 0
     assert sorted(path.name for path in Path("home").iterdir()) == ["mine.json", "mine.py"]

@@ -15,7 +15,7 @@ from hearts_train.executor import spread
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.hands import HandContest
-from tests.executor_work import Work
+from tests.executor_work import Work, raise_unsendable
 from tests.players import CODE
 from tests.refusals import raises_hearts_error
 from tests.waiting import is_running, timeless, wait_until
@@ -49,6 +49,8 @@ def test_task_error_is_raised_at_its_turn(tmp_path):
     with pytest.raises(KeyError, match="number 3") as caught:
         next(found)
     assert "executor_work.py" in str(caught.value.__cause__)
+    with pytest.raises(RuntimeError, match="so strange"):
+        list(spread(raise_unsendable, [1], workers=2))
 
 
 @pytest.mark.slow

@@ -324,6 +324,8 @@ def test_tags_may_stand_anywhere_in_a_header() -> None:
     [
         ('[Player 2 "x"]', ["[Player 2]", "1"]),
         ('[Player "x"]', ["[Player]", "0 to 1"]),
+        ('[Dealr "0"]', ["[Dealr]", "[Dealer]"]),
+        ('[Totls "1 1"]', ["[Totls]", "[Totals]"]),
         ('[Date "x"]\n[Date "y"]', ["line 3"]),
     ],
 )

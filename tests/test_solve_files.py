@@ -219,15 +219,18 @@ def test_second_ctrl_c_ends_with_intact_state(tmp_path, monkeypatch):
     assert Solver.load(state).iteration == 0
 
 
-@posix
-def test_stopped_solve_without_save_names_the_option(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_ctrl_c_keeps_state_without_a_given_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pressing(monkeypatch, "look", [signal.SIGINT])
-    shown = run("solve", "micro", "--target", "1e-9")
-    assert shown.exit_code == 130, shown.output
-    assert "--save" in shown.stderr
-    assert "(stopped)" in shown.stdout
-    assert list(tmp_path.iterdir()) == []
+    pressing(monkeypatch, "look", [signal.SIGINT], after=-1)
+    files = [tmp_path / f"solve-micro{end}.safetensors" for end in ("", "-2", "-3")]
+    for file in files:  # the second and the third do not overwrite
+        shown = run("solve", "micro", "--target", "1e-9")
+        assert shown.exit_code == 130, shown.output
+        assert f"hearts solve --resume {file.name}" in shown.stderr
+    monkeypatch.undo()
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert run("solve", "--resume", files[0], "--target", "1e-4").exit_code == 0
 
 
 @posix

@@ -25,6 +25,7 @@ names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags. They 
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -130,10 +131,14 @@ def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
 
 
 def _check_seats(names: Iterable[object], rules: Rules) -> None:
-    """Raise if a ``Hand`` or ``Player`` names no seat, or another field has a number."""
+    """Raise if a ``Hand`` or ``Player`` names no seat, another has a number, or one is misspelt."""
     known = {f"{word} {seat}" for word in ("Hand", "Player") for seat in range(rules.players)}
     for name in names:
-        if str(name).partition(" ")[0] in (*_FIELDS, "Player") and name not in {*_PLAIN, *known}:
+        word = str(name).partition(" ")[0]
+        meant = difflib.get_close_matches(word, (*_FIELDS, "Player"), 1, 0.75)
+        if meant and meant != [word]:
+            raise NotationError(f"[{name}]: it is not a field; did you mean [{meant[0]}]?")
+        if word in (*_FIELDS, "Player") and name not in {*_PLAIN, *known}:
             raise NotationError(
                 f"[{name}]: it is not a field of these rules; give {', '.join(_PLAIN)}, "
                 f"Hand or Player with a seat from 0 to {rules.players - 1}, or a tag of your own"

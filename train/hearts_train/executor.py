@@ -17,6 +17,7 @@ import pickle
 import signal
 import sys
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -143,6 +144,19 @@ def _kept(future: Future[Any]) -> Future[Any] | None:
     return None if isinstance(future.exception(), BrokenProcessPool) else future
 
 
+def _attempt(work: Callable[[Any], Any], task: bytes) -> Any:
+    """Do a task. An exception that cannot be pickled becomes a RuntimeError with its text."""
+    try:
+        return work(pickle.loads(task))
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            text = f"{describe(error)}\n{traceback.format_exc()}"
+            raise RuntimeError(text) from None
+        raise
+
+
 def _pickled(value: Any, name: str) -> bytes:
     try:
         return pickle.dumps(value)
@@ -204,7 +218,7 @@ _work: Callable[[], Callable[[Any], Any]]
 
 
 def _do(task: bytes) -> Any:
-    return _work()(pickle.loads(task))
+    return _attempt(lambda data: _work()(data), task)
 
 
 def _end_with_parent() -> None:
@@ -321,4 +335,4 @@ def _work_in_ray(ref: Any) -> Callable[[Any], Any]:
 
 
 def _do_in_ray(refs: list[Any], task: bytes) -> Any:
-    return _work_in_ray(refs[0])(pickle.loads(task))
+    return _attempt(lambda data: _work_in_ray(refs[0])(data), task)

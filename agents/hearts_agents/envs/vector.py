@@ -66,6 +66,9 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
+        render_for: str = "current_player",  # of pictures: as for a single environment
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
     ) -> None:
         """Make the environments. Call ``reset`` first.
 

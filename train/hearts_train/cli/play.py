@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import keyword
 import secrets
 import shlex
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Annotated
 
@@ -273,11 +276,16 @@ def _write_agent(path: Path) -> None:
     from hearts_env.support.files import write_whole
 
     stem = path.name.removesuffix(".py")
-    if not stem.isidentifier():
+    if not stem.isidentifier() or keyword.iskeyword(stem):
         raise Mistake(f"--new: {path} is no Python name; use letters, digits and _, as in my_agent")
     files = {suffix: path.with_name(stem + suffix) for suffix in (".py", ".json")}
     for file in files.values():
         check_new(file, "--new")
+    elsewhere = [place for place in sys.path if place and Path(place).resolve() != Path.cwd()]
+    if stem in sys.stdlib_module_names or PathFinder.find_spec(stem, elsewhere):
+        raise Mistake(
+            f"--new: {stem} would hide an installed module; give another name, as in my_agent"
+        )
     for suffix, file in files.items():
         text = (Path(hearts_agents.__file__).parent / f"template{suffix}").read_text("utf-8")
         write_whole(file, text.replace("template.", f"{stem}.").encode())

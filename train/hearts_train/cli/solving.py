@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -73,10 +74,14 @@ def solve_deck(
                 stopping=_say_stopping,
             )
         if result.interrupted:
-            then = f"continue with: hearts solve --resume {state_file}"
-            if state_file is None:
-                then = "only a solve with --save FILE can be continued"
-            console.note(f"stopped after {solver.iteration:,} iterations; {then}")
+            with held_interrupt():
+                if state_file is None:
+                    state_file = _free_name(f"solve-{name}")
+                    solver.save(state_file)
+            console.note(
+                f"stopped after {solver.iteration:,} iterations; continue with: "
+                f"hearts solve --resume {state_file}"
+            )
     return result
 
 
@@ -123,6 +128,13 @@ def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]
         real = state_file.resolve()
         remove_leftovers(real.parent, real.name)
         yield state_file
+
+
+def _free_name(text: str) -> Path:
+    """Return a file that does not exist yet: NAME.safetensors, NAME-2.safetensors, ..."""
+    stem = re.sub(r"[^\w+.=-]+", "_", text)[:120]
+    names = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
+    return next(path for n in names if not (path := Path(f"{n}.safetensors")).exists())
 
 
 def solve_table(result: Equilibrium) -> ResultTable:

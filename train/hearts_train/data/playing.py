@@ -192,7 +192,7 @@ class Seating:
                         raise HeartsError(
                             f"agent: {self.participants[seat].name!r} committed a fault ({kind}) "
                             f"in seat {seat} of the deal with seed {seeds[games[row]]}: {text}; "
-                            "repair it, and begin again"
+                            "repair it, and begin in a new folder"
                         )
                     found.append((games, batch.states[games], actions))
                     batch.play(actions, games=games)
