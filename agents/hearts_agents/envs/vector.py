@@ -17,6 +17,7 @@ from hearts_agents.envs.arena import Arena, Finished
 from hearts_agents.envs.opponents import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import Encoder
+from hearts_env.envs.drawing import Drawer
 from hearts_env.envs.infos import read_only_values
 from hearts_env.envs.observations import DType, Observation
 from hearts_env.support.arguments import whole
@@ -90,6 +91,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
                 "a single one with gymnasium.make"
             )
         self._mode = _check_mode(autoreset_mode)
+        Drawer(Rules.make(rules, players), None, render_for, render_scale, render_names)  # checks
         self.arena = Arena(
             num_envs,
             num_threads,
