@@ -132,13 +132,14 @@ def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
 
 def _check_seats(names: Iterable[object], rules: Rules) -> None:
     """Raise if a ``Hand`` or ``Player`` names no seat, another has a number, or one is misspelt."""
+    words = (*_FIELDS, "Player")
     known = {f"{word} {seat}" for word in ("Hand", "Player") for seat in range(rules.players)}
     for name in names:
         word = str(name).partition(" ")[0]
-        meant = difflib.get_close_matches(word, (*_FIELDS, "Player"), 1, 0.75)
-        if meant and meant != [word]:
-            raise NotationError(f"[{name}]: it is not a field; did you mean [{meant[0]}]?")
-        if word in (*_FIELDS, "Player") and name not in {*_PLAIN, *known}:
+        if word not in words:
+            if meant := difflib.get_close_matches(word, words, 1, 0.75):
+                raise NotationError(f"[{name}]: it is not a field; did you mean [{meant[0]}]?")
+        elif name not in {*_PLAIN, *known}:
             raise NotationError(
                 f"[{name}]: it is not a field of these rules; give {', '.join(_PLAIN)}, "
                 f"Hand or Player with a seat from 0 to {rules.players - 1}, or a tag of your own"

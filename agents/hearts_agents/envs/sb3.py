@@ -98,7 +98,7 @@ class HeartsSB3VecEnv(VecEnv):
 
     def action_masks(self) -> NDArray[np.int8]:
         """Return each learner's legal actions, a new array ``(num_envs, n) int8``."""
-        return self.arena.masks()
+        return self.vector.action_masks()
 
     def step_async(self, actions: Array) -> None:
         """Store the actions for ``step_wait``."""
