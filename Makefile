@@ -27,7 +27,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $
 help: ## list the targets
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
 	@echo
-	@echo "  make demo     see it: train a two-player policy in 3.5 minutes and evaluate it"
+	@echo "  make demo     see it: train a two-player policy in two minutes and evaluate it"
 	@echo "  make test     trust it: the test suite; make test-all has the slow tests too"
 	@echo
 	@echo "All targets:"
@@ -67,7 +67,7 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	$(PIP_INSTALL) --editable ".[test,dev,docs]"
 	@touch $@
 
-demo: install ## train a two-player policy in 3.5 minutes on two cores and evaluate it
+demo: install ## train a two-player policy in two minutes on two cores and evaluate it
 	$(BIN)/hearts train demo $(DEMO_ARGS)
 
 test: install ## run the tests but the slow ones (three minutes on two cores)

@@ -12,7 +12,7 @@ import torch
 from hearts_env import CheckpointError
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
-from hearts_train.learn.config_files import make_config
+from hearts_train.learn.config_files import load_config, make_config, shipped_configs
 from hearts_train.learn.loop import exploitabilities, make_learner
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
@@ -46,6 +46,20 @@ def assert_same(made: Any, other: Any) -> None:
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():
         np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+
+
+@quick_cases(
+    "name", sorted(shipped_configs()), ["demo", "classic", "mini_selfplay", "champion_small"]
+)
+def test_shipped_configs_train(name):
+    less = ["env.num_envs=16", "ppo.num_steps=8", "ppo.batch_size=32", "pretraining.positions=0"]
+    made = make_learner(load_config(name, [*less, "threads=2", "exact.minibatches=1"]))
+    before = made.tensors()
+    for _ in range(3):
+        made.update()
+    after = made.tensors()
+    assert before.keys() == after.keys()
+    assert any(not np.array_equal(array, after[name]) for name, array in before.items())
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "vrpo"])

@@ -119,7 +119,7 @@ def test_second_stage_follows_the_exploitability_gradient():
     given = fitted_to(learner)
     sharpness, tree = learner.config.exact.inverse_temperature, learner.tree
     rng = np.random.default_rng(0)
-    found = [learner._forward(place.observations)[0].detach() for place in learner._positions]
+    found = [learner.learnt.outputs(place.observations)[0].detach() for place in learner._positions]
     for player in range(2):
         rows = torch.arange(len(found[player]))
         shares = torch.from_numpy(given["weights"][player] / given["weights"][player].sum())

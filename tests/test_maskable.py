@@ -1,4 +1,4 @@
-"""MaskablePPO: every setting, opponents, a game's known value, its networks, resuming."""
+"""MaskablePPO: every setting, opponents, a game's known value, resuming."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from gymnasium import spaces
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 from hearts_agents import make_agent
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.actor_critic import policy_tensors
-from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
+from hearts_train.learn.config import EnvConfig, PPOConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.export import policy_layers
 from hearts_train.learn.loop import Trainer, make_learner
-from hearts_train.learn.maskable import HeartsPolicy, policy_kwargs
 
 
 def smoke(*overrides: str):
@@ -173,44 +169,3 @@ def test_resumed_maskable_run_keeps_weights_and_moments():
     again.update()
     for name, array in again.state().tensors.items():
         np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
-
-
-# ---- networks ------------------------------------------------------------------------------------
-def test_policy_agrees_with_sb3_contrib():
-    """The lean policy gives the same numbers as the one it derives from."""
-    policy = policy_of_size(10, 6, trunk=[7], policy=[5], value=[5])
-    for parameter in policy.parameters():
-        torch.nn.init.normal_(parameter)
-    rng = np.random.default_rng(0)
-    obs = torch.from_numpy(rng.integers(0, 2, (64, 10)).astype(np.int8))
-    mask = rng.integers(0, 2, (64, 6)).astype(np.int8)
-    mask[np.arange(64), rng.integers(0, 6, 64)] = 1
-    chosen, values, log_probs = policy(obs, action_masks=mask)
-    assert mask[np.arange(64), chosen.numpy()].all()
-    theirs = MaskableActorCriticPolicy.evaluate_actions(policy, obs, chosen, torch.tensor(mask))
-    ours = policy.evaluate_actions(obs, chosen, torch.tensor(mask))
-    for one, two in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one, two)
-    torch.testing.assert_close(values, theirs[0])
-    torch.testing.assert_close(log_probs, theirs[1])
-    best, _, _ = policy(obs, deterministic=True, action_masks=mask)
-    expected, _ = policy.predict(obs.numpy(), deterministic=True, action_masks=mask)
-    assert best.tolist() == expected.tolist()
-
-
-def policy_of_size(inputs: int, actions: int, **sizes: list[int]) -> HeartsPolicy:
-    torch.manual_seed(1)
-    box, numbers = spaces.Box(0, 1, (inputs,), np.int8), spaces.Discrete(actions)
-    return HeartsPolicy(box, numbers, lambda _: 1e-3, **policy_kwargs(NetworkConfig(**sizes)))
-
-
-def test_drawn_actions_follow_the_policy():
-    policy = policy_of_size(3, 4, trunk=[], policy=[], value=[])
-    bias = torch.tensor([0.0, 1.0, 2.0, 5.0])
-    policy.action_net.load_state_dict({"weight": torch.zeros(4, 3), "bias": bias})
-    n = 20_000
-    mask = np.tile(np.array([1, 1, 1, 0], np.int8), (n, 1))
-    chosen, _, _ = policy(torch.zeros((n, 3), dtype=torch.int8), action_masks=mask)
-    drawn = torch.bincount(chosen, minlength=4) / n
-    expected = torch.softmax(torch.tensor([0.0, 1.0, 2.0, -torch.inf]), 0)
-    assert (drawn - expected).abs().max() < 0.02

@@ -288,9 +288,9 @@ def test_custom_loss_trains_and_resumes(tmp_path, quick):
     """One of the values alone leaves the policy's layers as they were, and the trunk learns."""
 
     class ValuesAlone(Learner):
-        def loss(self, some: Decisions, rho: Any, by: Coefficients) -> Any:
+        def loss(self, some: Decisions) -> Any:
             logits, values = self.evaluate(some)
-            _, figures = ppo_loss(logits, values, rho, some, by)
+            _, figures = ppo_loss(logits, values, self.magnet_logits(some), some, self.coefs)
             return (values - some.returns).square().mean(), figures
 
     config = recipe("evaluation.times=0")
@@ -327,8 +327,8 @@ def test_every_ppo_setting_reaches_the_update():
     assert (before - vector(made)).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
     assert made.learning_rate == pytest.approx(0.009)
-    assert made._coefficients() == pytest.approx((0.17, 0.23, 0.77, 0.6, 0.03, 0.2))
-    assert learner("ppo.clip_range_vf=null")._coefficients().clip_range_vf == math.inf
+    assert made.coefs == pytest.approx((0.17, 0.23, 0.77, 0.6, 0.03, 0.2))
+    assert learner("ppo.clip_range_vf=null").coefs.clip_range_vf == math.inf
 
 
 def vector(made: Learner) -> torch.Tensor:
@@ -337,10 +337,11 @@ def vector(made: Learner) -> torch.Tensor:
 
 
 def test_epochs_visit_every_row_in_new_order():
-    made = learner("ppo.batch_size=50")
+    made = learner("ppo.batch_size=50", "ppo.num_epochs=2")
     rows = torch.arange(115)
     batch = Decisions(*[rows] * len(Decisions._fields))
-    epochs = [[some.actions for some in made._minibatches(batch)] for _ in range(2)]
+    found = [some.actions for some in made._minibatches(batch)]
+    epochs = [found[:2], found[2:]]
     for epoch in epochs:
         assert len(epoch) == 2  # 115 rows in parts of about 50
         assert sorted(torch.cat(epoch).tolist()) == rows.tolist()
@@ -376,7 +377,7 @@ def test_threads_sum_the_gradient_of_a_minibatch():
         gradients = []
         for size in (len(batch.actions), 1):
             some = batch.take(torch.arange(size))
-            figures = made._gradient(some, made._coefficients())
+            figures = made.learnt.learn(made.loss, some)
             gradients += [made.learnt.weights.grad, figures]
         for one, expected in zip(gradients, found.setdefault(1, gradients), strict=True):
             torch.testing.assert_close(one, expected, rtol=1e-4, atol=1e-6)
@@ -388,9 +389,9 @@ def test_advantages_are_normalised_over_the_update(monkeypatch):
     for wanted in (True, False):
         made, seen = learner(f"ppo.normalize_advantage={str(wanted).lower()}"), []
 
-        def loss(*given: Any, seen: list[torch.Tensor] = seen, made: Any = made) -> Any:
-            seen.append(given[0].advantages)
-            return made.loss(*given)
+        def loss(batch: Any, seen: list[torch.Tensor] = seen, made: Any = made) -> Any:
+            seen.append(batch.advantages)
+            return made.loss(batch)
 
         monkeypatch.setattr(made, "_compute", loss)
         made.update()

@@ -31,7 +31,7 @@ def train(
         str | None,
         typer.Argument(
             metavar="CONFIG",
-            help="A config file, or the name of a shipped one: demo (3.5 minutes; the default), "
+            help="A config file, or the name of a shipped one: demo (two minutes; the default), "
             "smoke (seconds), mini, mini_selfplay, classic, maskable, champion, champion_small, "
             "champion_taught, champion_mini, champion_classic.",
         ),

@@ -60,6 +60,13 @@ class Position(NamedTuple):
     legal: torch.Tensor
 
 
+class Drawn(NamedTuple):
+    """The rows of a minibatch: information sets of each player."""
+
+    first: torch.Tensor
+    second: torch.Tensor
+
+
 class ExactLearner(Learner):
     """A learner that plays both seats of a small deck and learns from exact action values."""
 
@@ -206,21 +213,20 @@ class ExactLearner(Learner):
         sums = [np.cumsum(weight) for weight in weights]
         keep = average ** (1 / exact.minibatches)
         share, total = exact.batch_size // 2, 0.0
+
+        def loss(drawn: Drawn) -> tuple[torch.Tensor, torch.Tensor]:
+            mean = torch.zeros(())
+            for player, (rows, position) in enumerate(zip(drawn, self._positions, strict=True)):
+                logits, _ = self.learnt.outputs(position.observations[rows])
+                mean = mean + losses(player, rows, logits).mean() / 2
+            return mean, mean
+
         for _ in range(exact.minibatches):
             drawn = []
             for cumulative in sums:
                 found = np.searchsorted(cumulative, rng.random(share) * cumulative[-1])
                 drawn.append(torch.from_numpy(np.minimum(found, len(cumulative) - 1)))
-
-            def loss(rows: slice, drawn: list[torch.Tensor] = drawn) -> Any:
-                mean = torch.zeros(())
-                for player, position in enumerate(self._positions):
-                    some = drawn[player][rows]
-                    logits, _ = self._forward(position.observations[some])
-                    mean = mean + losses(player, some, logits).mean() / 2
-                return mean, mean
-
-            total += float(self.learnt.learn(loss, share))
+            total += float(self.learnt.learn(loss, Drawn(*drawn)))
             self._step(rate, optimizer)
             self._update_average(keep)
         counters.decisions += exact.minibatches * 2 * share
@@ -233,7 +239,7 @@ class ExactLearner(Learner):
         with torch.inference_mode():
             for begin in range(0, len(position.legal), _AT_ONCE):
                 rows = slice(begin, begin + _AT_ONCE)
-                logits, _ = self._forward(position.observations[rows])
+                logits, _ = self.learnt(position.observations[rows])
                 parts.append(log_policy(sharpness * logits, position.legal[rows]))
         return torch.cat(parts)
 

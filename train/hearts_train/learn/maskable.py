@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.logger import Logger
@@ -27,9 +26,6 @@ from hearts_train.learn.actor_critic import ACTIVATIONS, Saved, perceptron, poli
 from hearts_train.learn.config import NetworkConfig
 from hearts_train.learn.export import policy_layers
 from hearts_train.learn.ppo import Learner
-
-_NEVER = -1e8
-"""The logit of an illegal action, as in sb3-contrib."""
 
 
 class MaskableLearner(Learner):
@@ -66,7 +62,7 @@ class MaskableLearner(Learner):
     def _make_model(self) -> MaskablePPO:
         config, ppo = self.config, self.config.ppo
         model = MaskablePPO(
-            HeartsPolicy,
+            MaskableActorCriticPolicy,
             self.env,
             learning_rate=lambda _: self.learning_rate,
             n_steps=ppo.num_steps,
@@ -158,48 +154,8 @@ class Trunk(BaseFeaturesExtractor):
         return features
 
 
-class HeartsPolicy(MaskableActorCriticPolicy):
-    """sb3-contrib's policy for maskable PPO, without its distribution objects.
-
-    Those normalise twice and check their arguments in each call. One log-softmax over the masked
-    logits gives the same numbers. Everything else, including ``predict``, is inherited.
-    """
-
-    def forward(
-        self,
-        obs: torch.Tensor,
-        deterministic: bool = False,  # noqa: FBT001, FBT002 as stable-baselines3 calls it
-        action_masks: NDArray[Any] | None = None,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return actions, values and the actions' log-probabilities, for a rollout."""
-        values, log_probs = self._evaluate(obs, action_masks)
-        # The argmax of log-probabilities plus Gumbel noise is a sample.
-        noise = 0.0 if deterministic else torch.empty_like(log_probs).exponential_().log_()
-        actions = (log_probs - noise).argmax(dim=1)
-        return actions, values, log_probs.gather(1, actions[:, None])[:, 0]
-
-    def evaluate_actions(
-        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: torch.Tensor | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Return values, the actions' log-probabilities and entropies, for an update."""
-        values, log_probs = self._evaluate(obs, action_masks)
-        entropy = -(log_probs.exp() * log_probs).sum(dim=1)  # illegal: 0 * -1e8 = 0
-        return values, log_probs.gather(1, actions[:, None])[:, 0], entropy
-
-    def _evaluate(
-        self, obs: torch.Tensor, action_masks: NDArray[Any] | torch.Tensor | None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        features = self.features_extractor(obs)
-        latent_policy, latent_value = self.mlp_extractor(features)
-        logits = self.action_net(latent_policy)
-        if action_masks is not None:
-            mask = torch.as_tensor(action_masks).reshape(logits.shape)
-            logits = logits.masked_fill(mask == 0, _NEVER)
-        return self.value_net(latent_value), torch.log_softmax(logits, dim=1)
-
-
 def policy_kwargs(config: NetworkConfig) -> dict[str, Any]:
-    """Return the arguments of ``HeartsPolicy`` for a network of these sizes."""
+    """Return the arguments of sb3-contrib's policy for a network of these sizes."""
     return {
         "features_extractor_class": Trunk,
         "features_extractor_kwargs": {"sizes": config.trunk, "activation": config.activation},

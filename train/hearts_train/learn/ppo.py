@@ -41,7 +41,7 @@ import copy
 import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -203,11 +203,20 @@ def ppo_loss(
         return loss, torch.stack(figures)
 
 
+class Lesson(NamedTuple):
+    """A minibatch of pretraining, on the device of the network."""
+
+    observations: Tensor
+    """``(n, *shape)``, of the encoder's dtype."""
+    card_values: Tensor
+    """``(n, actions)``: the teacher's value of each card, NaN for illegal ones."""
+
+
 class Learner:
     """A network in training, with its games, opponents and counters.
 
     The learner plays every seat that no opponent holds. Another algorithm is a subclass that
-    overrides the loss, or ``estimate`` and ``evaluate`` (``vrpo``), or ``_prepare`` and ``_learn``
+    overrides ``loss``, or ``estimate`` and ``evaluate`` (``vrpo``), or ``_prepare`` and ``_learn``
     as a whole (``exact``, ``maskable``).
     """
 
@@ -271,15 +280,8 @@ class Learner:
 
     def _decide(self, own: slice) -> tuple[Floats32, Floats32]:
         """Return logits and values of the rows `own`."""
-        observations = torch.from_numpy(self.games.observations[own])
-        logits, values = self._forward(observations)
+        logits, values = self.learnt(torch.from_numpy(self.games.observations[own]))
         return logits.cpu().numpy(), values.cpu().numpy()
-
-    def _forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the network's outputs for observations (and hands), as float32 on the device."""
-        given = (one.to(self.device, self.precision) for one in inputs)
-        network = self.learnt.rounded if torch.is_grad_enabled() else self.learnt
-        return network(*given)
 
     # -- estimate ----------------------------------------------------------------------------------
     def estimate(self) -> Ints:
@@ -317,66 +319,45 @@ class Learner:
             advantages = decisions.advantages
             spread = advantages.std(correction=0) + 1e-8
             decisions = decisions._replace(advantages=(advantages - advantages.mean()) / spread)
-        coefs = self._coefficients()
         sums, count = torch.zeros(len(FIGURES), device=self.device), 0
-        for figures, number in self._steps(decisions, coefs):
-            sums, count = sums + figures * number, count + number
+        for batch in self._minibatches(decisions):
+            figures = self.learnt.learn(self._compute, batch)
+            sums, count = sums + figures * len(batch.actions), count + len(batch.actions)
+            if ppo.target_kl is not None and not figures[3] <= 1.5 * ppo.target_kl:
+                break
+            self._step(self.learning_rate)
         self._update_average(self.config.ema_decay)
         means = zip(FIGURES, (sums / max(count, 1)).tolist(), strict=True)
         return logged | {name: _finite(mean) for name, mean in means if count}
 
-    def _steps(self, decisions: Decisions, coefs: Coefficients) -> Iterator[tuple[Tensor, int]]:
-        """Take the steps of an update. Yield `FIGURES` and size of each minibatch."""
-        ppo = self.config.ppo
-        for _ in range(ppo.num_epochs):
-            self.counters.gradient_epochs += 1
-            for batch in self._minibatches(decisions):
-                figures = self._gradient(batch, coefs)
-                yield figures, len(batch.actions)
-                if ppo.target_kl is not None and not figures[3] <= 1.5 * ppo.target_kl:
-                    return
-                self._step(self.learning_rate)
-
-    def _gradient(self, batch: Decisions, coefs: Coefficients) -> Tensor:
-        """Compute the gradient of a minibatch's loss. Return its `FIGURES`."""
-
-        def loss(rows: slice) -> tuple[Tensor, Tensor]:
-            some = Decisions(*(column[rows] for column in batch))
-            return self._compute(some, self._magnet(some.observations), coefs)
-
-        return self.learnt.learn(loss, len(batch.actions))
-
-    def _minibatches(self, decisions: Decisions) -> Iterable[Decisions]:
-        """Return all decisions in random order, in parts of about ``batch_size``."""
+    def _minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
+        """Yield ``num_epochs`` times all decisions in random order, ``batch_size`` at a time."""
         number = len(decisions.actions)
         parts = max(1, round(number / self.config.ppo.batch_size))
-        order = torch.from_numpy(self.games.order.permutation(number)).to(self.device)
-        return decisions.take(order).split(parts) if number else ()
+        for _ in range(self.config.ppo.num_epochs if number else 0):
+            self.counters.gradient_epochs += 1
+            order = torch.from_numpy(self.games.order.permutation(number)).to(self.device)
+            yield from decisions.take(order).split(parts)
 
-    def loss(
-        self, batch: Decisions, rho: Tensor | None, coefs: Coefficients
-    ) -> tuple[Tensor, Tensor]:
-        """Return the loss of a minibatch and its `FIGURES`."""
+    def loss(self, batch: Decisions) -> tuple[Tensor, Tensor]:
+        """Return the mean loss of a minibatch, and its `FIGURES`."""
         logits, values = self.evaluate(batch)
-        return ppo_loss(logits, values, rho, batch, coefs)
+        return ppo_loss(logits, values, self.magnet_logits(batch), batch, self.coefs)
 
     def evaluate(self, batch: Decisions) -> tuple[Tensor, Tensor]:
-        """Return the logits and values of a minibatch."""
-        return self._forward(batch.observations)
+        """Return the network's logits and values."""
+        return self.learnt.outputs(*self.inputs(batch))
 
-    def _magnet(self, observations: Tensor) -> Tensor | None:
-        """Return the magnet's logits, or None if it does not pull."""
-        if self.magnet is None or not self.magnet_coef:
+    def inputs(self, batch: Decisions) -> tuple[Tensor, ...]:
+        """Return the network's inputs."""
+        return (batch.observations,)
+
+    def magnet_logits(self, batch: Decisions) -> Tensor | None:
+        """Return the magnet's logits, or None without a magnet."""
+        if self.magnet is None:
             return None
         with torch.no_grad():
-            return self.magnet(observations.to(self.device, self.precision))
-
-    def _coefficients(self) -> Coefficients:
-        ppo = self.config.ppo
-        ranges = (ppo.clip_range, ppo.clip_range_vf)
-        policy, value = (math.inf if limit is None else limit for limit in ranges)
-        falling = (torch.tensor(rate) for rate in (self.ent_coef, self.magnet_coef))
-        return Coefficients(policy, value, ppo.vf_coef, ppo.kl_coef, *falling)
+            return self.magnet(batch)
 
     def _step(self, rate: float, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Take a step of Adam, with the gradient clipped to ``max_grad_norm``."""
@@ -473,16 +454,19 @@ class Learner:
             ]
         )
 
-    def _find_magnet(self) -> Callable[[Tensor], Tensor] | None:
-        """Return a function from observations to the magnet's logits, or None without a magnet."""
+    def _find_magnet(self) -> Callable[[Decisions], Tensor] | None:
+        """Return a function from decisions to the magnet's logits, or None without a magnet."""
         name, average = self.config.ppo.magnet, self.average
+        if not self.config.ppo.has_magnet:
+            return None
         if name == AVERAGE:
-            return None if average is None else lambda given: average.rounded(given)[0]
+            assert average is not None  # the config is checked
+            return lambda batch: average.outputs(*self.inputs(batch))[0]
         player = trained_network("ppo.magnet", name, self.rules, self.encoder)
         layers = perceptron(player.sizes, player.activation)
         copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
         network = nn.Sequential(nn.Flatten(), layers).to(self.device, self.precision)
-        return lambda observations: network(observations).float()
+        return lambda batch: network(batch.observations.to(self.precision)).float()
 
     def _begin_games(self) -> None:
         """Start new games, with other deals after each resumption."""
@@ -511,10 +495,10 @@ class Learner:
 
     def _try(self, batch: Decisions) -> None:
         """Compute gradients and discard them, in this thread and then in all."""
-        loss, _ = self._compute(batch, self._magnet(batch.observations), self._coefficients())
+        loss, _ = self._compute(batch)
         torch.autograd.backward(loss)
         self.learnt.rounded.zero_grad()
-        self._gradient(batch, self._coefficients())
+        self.learnt.learn(self._compute, batch)
         self.optimizer.zero_grad()
 
     def _compile(self, batch: Decisions) -> str:
@@ -542,9 +526,11 @@ class Learner:
         """Learn some minibatches of the teacher's positions. Return the figures to log."""
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
-            places = teacher.rows(step)
-            sums += len(places) * self._pretraining_gradient(places).cpu().numpy()
-            count += len(places)
+            given = (torch.from_numpy(array).to(self.device) for array in teacher.minibatch(step))
+            batch = Lesson(*given)
+            losses = self.learnt.learn(self._pretraining_loss, batch)
+            sums += len(batch.card_values) * losses.cpu().numpy()
+            count += len(batch.card_values)
             self._step(teacher.learning_rate(step))
             counters.pretraining_steps += 1
         if counters.pretraining_steps == teacher.size:  # play begins
@@ -558,21 +544,8 @@ class Learner:
             "pretraining_value_error": value_error,
         }
 
-    def _pretraining_gradient(self, places: Ints) -> Tensor:
-        """Compute the gradient of a minibatch's loss. Return the losses of logits and of values."""
-        observations = torch.from_numpy(self.pretraining.observations(places))
-
-        def loss(rows: slice) -> tuple[Tensor, Tensor]:
-            outputs = self._forward(observations[rows])
-            losses = torch.stack(self._pretraining_losses(places[rows], *outputs))
-            return losses.sum(), losses
-
-        return self.learnt.learn(loss, len(places))
-
-    def _pretraining_losses(
-        self, rows: Ints, logits: Tensor, values: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the mean losses of logits and of values.
+    def _pretraining_loss(self, batch: Lesson) -> tuple[Tensor, Tensor]:
+        """Return the mean loss of a minibatch, and its parts for logits and for values.
 
         The target of the logits is the teacher's value of each legal card times
         ``inverse_temperature``, up to a constant; the loss is the squared error. With
@@ -581,19 +554,20 @@ class Learner:
         the largest margin.
         """
         settings = self.config.pretraining
-        card_values = torch.from_numpy(self.pretraining.positions.values[rows]).to(logits.device)
-        legal = ~card_values.isnan()
-        best = card_values.nan_to_num(-torch.inf).amax(1)
+        logits, values = self.learnt.outputs(batch.observations)
+        legal = ~batch.card_values.isnan()
+        best = batch.card_values.nan_to_num(-torch.inf).amax(1)
         of_values = (values - best / self.rules.max_margin).square().mean()
         if settings.target == "action":
-            preferred = (card_values >= best[:, None] - _TIE).int().argmax(1)
-            of_legal = logits.masked_fill(~legal, -torch.inf)
-            return cross_entropy(of_legal, preferred), of_values
-        count = legal.sum(1, keepdim=True)
-        goals = settings.inverse_temperature * card_values.nan_to_num()
-        errors = torch.where(legal, logits - goals, 0.0)
-        centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
-        return (centred.square().sum(1) / count[:, 0]).mean(), of_values
+            preferred = (batch.card_values >= best[:, None] - _TIE).int().argmax(1)
+            of_logits = cross_entropy(logits.masked_fill(~legal, -torch.inf), preferred)
+        else:
+            count = legal.sum(1, keepdim=True)
+            goals = settings.inverse_temperature * batch.card_values.nan_to_num()
+            errors = torch.where(legal, logits - goals, 0.0)
+            centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
+            of_logits = (centred.square().sum(1) / count[:, 0]).mean()
+        return of_logits + of_values, torch.stack([of_logits, of_values])
 
     # -- the run -----------------------------------------------------------------------------------
     @property
@@ -608,7 +582,15 @@ class Learner:
         ppo, share = self.config.ppo, self.progress
         self.learning_rate = between(ppo.learning_rate, ppo.learning_rate_end, share)
         self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
-        self.magnet_coef = between(ppo.magnet_coef, ppo.magnet_coef_end, share)
+        magnet_coef = between(ppo.magnet_coef, ppo.magnet_coef_end, share)
+        self.coefs = Coefficients(
+            math.inf if ppo.clip_range is None else ppo.clip_range,
+            math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf,
+            ppo.vf_coef,
+            ppo.kl_coef,
+            torch.tensor(self.ent_coef),
+            torch.tensor(magnet_coef),
+        )
 
     def update(self) -> dict[str, Any]:
         """Make one update of pretraining or of play and learning. Return the metrics to log."""

@@ -193,19 +193,17 @@ class Pretraining:
         """Return the indices of the next minibatches, from `step` on."""
         return range(step, min(step + _AT_ONCE, self.size))
 
-    def rows(self, step: int) -> NDArray[np.int64]:
-        """Return the rows of a minibatch."""
+    def minibatch(self, step: int) -> Positions:
+        """Return the positions of a minibatch, with observations as the network takes them."""
         number, place = divmod(step, self._per_pass)
         if number != self._pass:
             rng = np.random.default_rng(derived_seed(self._seed, number))
             self._pass, self._order = number, rng.permutation(self.config.positions)
-        return np.array_split(self._order, self._per_pass)[place]
+        rows = np.array_split(self._order, self._per_pass)[place]
+        kept, values = (array[rows] for array in self.positions)
+        return Positions(np.ascontiguousarray(self._column.unpack(kept)), values)
 
     def learning_rate(self, step: int) -> float:
         """Return the learning rate of a minibatch."""
         rates = self.config.learning_rate, self.config.learning_rate_end
         return between(*rates, step / self.size)
-
-    def observations(self, rows: NDArray[np.int64]) -> Array:
-        """Return the observations in these rows."""
-        return np.ascontiguousarray(self._column.unpack(self.positions.observations[rows]))

@@ -7,12 +7,16 @@ wait, which halves the speed on cores that other processes use, too.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from hearts_env.support.workers import Threads
+
+Batch = TypeVar("Batch", bound=NamedTuple)
+Pair = tuple[Tensor, Tensor]
 
 
 class SharedNetwork:
@@ -28,7 +32,7 @@ class SharedNetwork:
     """
 
     def __init__(self, network: nn.Module, dtype: torch.dtype, threads: Threads) -> None:
-        self.threads = threads
+        self.dtype, self.threads = dtype, threads
         self.weights = self._views = _one_vector(network)
         self.network = self.rounded = network
         if dtype is not torch.float32:
@@ -36,38 +40,49 @@ class SharedNetwork:
             self._views = _one_vector(self.rounded)
         self._parameters = list(self.rounded.parameters())
 
-    def __call__(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both outputs of the network for inputs ``(n, ...)``, without gradients."""
-        parts: dict[int, tuple[Tensor, Tensor]] = {}
+    def outputs(self, *inputs: Tensor) -> Pair:
+        """Return both outputs of the network for inputs ``(n, ...)``, in this thread."""
+        found: Pair = self.rounded(*(one.to(self.weights.device, self.dtype) for one in inputs))
+        return found
 
-        def compute(rows: slice, thread: int) -> None:
+    def __call__(self, *inputs: Tensor) -> Pair:
+        """Return the ``outputs`` for inputs ``(n, ...)``, in all threads, without gradients."""
+
+        def compute(rows: slice) -> Pair:
             with torch.inference_mode():
-                parts[thread] = self.rounded(*(one[rows] for one in inputs))
+                return self.outputs(*(one[rows] for one in inputs))
 
-        self.threads.share(compute, len(inputs[0]))
-        first, second = zip(*(parts[thread] for thread in sorted(parts)), strict=True)
+        first, second = self._share(compute, len(inputs[0]))
         return torch.cat(first), torch.cat(second)
 
-    def learn(self, loss: Callable[[slice], tuple[Tensor, Tensor]], size: int) -> Tensor:
-        """Write the gradient of the mean loss of `size` rows. Return the mean of their figures.
+    def learn(self, loss: Callable[[Batch], Pair], batch: Batch) -> Tensor:
+        """Write the gradient of a minibatch's loss. Return the mean of its figures.
 
         Args:
-            loss: returns the mean loss of some rows, and their figures.
-            size: the number of rows.
+            loss: returns the mean loss of some rows, and the means of their figures.
+            batch: tensors ``(n, ...)``.
         """
-        parts: dict[int, tuple[Tensor, Tensor]] = {}
+        size = len(batch[0])
 
-        def compute(rows: slice, thread: int) -> None:
+        def compute(rows: slice) -> Pair:
             share = (rows.stop - rows.start) / size
-            mean, figures = loss(rows)
+            mean, figures = loss(batch._make(column[rows] for column in batch))
             found = torch.autograd.grad(share * mean, self._parameters, materialize_grads=True)
-            gradient = torch.cat([one.flatten() for one in found]).float()
-            parts[thread] = gradient, share * figures.detach()
+            return torch.cat([one.flatten() for one in found]).float(), share * figures.detach()
 
-        self.threads.share(compute, size)
-        gradients, figures = zip(*(parts[thread] for thread in sorted(parts)), strict=True)
+        gradients, figures = self._share(compute, size)
         self.weights.grad = sum(gradients[1:], gradients[0])  # in this order, for the same bits
         return sum(figures[1:], figures[0])
+
+    def _share(self, compute: Callable[[slice], Pair], size: int) -> Iterable[tuple[Tensor, ...]]:
+        """Compute `size` rows. Return both results of all threads, in the order of the rows."""
+        parts: dict[int, Pair] = {}
+
+        def one(rows: slice, thread: int) -> None:
+            parts[thread] = compute(rows)
+
+        self.threads.share(one, size)
+        return zip(*(parts[thread] for thread in sorted(parts)), strict=True)
 
     def round(self) -> None:
         """Copy changed weights to the rounded network."""

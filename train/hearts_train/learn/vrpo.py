@@ -73,11 +73,8 @@ class VRPOLearner(Learner):
     def _decide(self, own: slice) -> tuple[Floats32, Floats32]:
         games = self.games
         reveal(self.rules.players, games.batch.states, games.hands[own])
-        observations, hands = (
-            torch.from_numpy(array[own]) for array in (games.observations, games.hands)
-        )
-        outputs = self._forward(observations, hands)
-        logits, q_values = (output.cpu().numpy() for output in outputs)
+        given = (torch.from_numpy(array[own]) for array in (games.observations, games.hands))
+        logits, q_values = (output.cpu().numpy() for output in self.learnt(*given))
         games.q_values[own] = q_values
         values = np.empty(len(q_values), np.float32)
         expect(logits, q_values, games.batch.legal, values)
@@ -94,9 +91,13 @@ class VRPOLearner(Learner):
         games.rollout.values[ready] = games.q_values[ready, games.rollout.actions[ready]]
         return ready
 
+    def inputs(self, batch: Decisions) -> tuple[Tensor, ...]:
+        """Return observations and hands."""
+        return batch.observations, batch.hands
+
     def evaluate(self, batch: Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits, and Q of the actions drawn."""
-        logits, q_values = self._forward(batch.observations, batch.hands)
+        logits, q_values = super().evaluate(batch)
         return logits, q_values.gather(1, batch.actions[:, None])[:, 0]
 
 
