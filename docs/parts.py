@@ -230,7 +230,7 @@ def encoder(name: str, preset: str) -> str:
 def sizes() -> str:
     """Return the shape of every encoder's observation under some presets."""
     rows = []
-    for preset in ("two_player", "mini", "micro", "classic", "kitty", "hoyle"):
+    for preset in ("two_player", "mini", "classic", "kitty"):
         numbers = PRESETS[preset].players
         for number in dict.fromkeys((numbers[0], numbers[-1])):
             rules = Rules.preset(preset, number)
