@@ -179,7 +179,7 @@ def test_rules_page_has_every_preset(part):
     small = {"two_player_20", "two_player_16", "midi", "mini_6", "mini", "micro"}
     as_others = {
         "options": small,
-        "decks": {"no_pass", "omnibus", "hoyle", "black_jack", "black_lady"},
+        "decks": {"no_pass", "kitty", "omnibus", "hoyle", "black_jack", "black_lady"},
     }
     assert {*names.split(), *as_others[part]} == set(PRESETS)
 
