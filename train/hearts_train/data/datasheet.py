@@ -102,7 +102,7 @@ def _limits(options: DatasetOptions) -> list[str]:
         "The players are programs, so the games do not show how people play.",
         "Each game is a single deal, and no player plays for a match.",
         "The recorded actions need not be the best ones.",
-        "No action was drawn at random, so everything that the players avoid is missing.",
+        "Only the players choose, so cards that they avoid are rare or missing.",
     ]
     if options.has_values:
         found.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import os
 import warnings
@@ -16,7 +15,6 @@ import gymnasium
 import h5py  # noqa: F401  Minari imports it only when it writes
 import minari
 import numpy as np
-from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
 from numpy.typing import NDArray
 
@@ -28,8 +26,7 @@ from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import Played
 
-MINARI_FOLDER = "MINARI_DATASETS_PATH"
-"""The environment variable in which Minari looks for the folder of all datasets."""
+_FOLDER = "MINARI_DATASETS_PATH"  # the environment variable for the folder of all datasets
 
 
 @dataclass(frozen=True)
@@ -111,15 +108,22 @@ def write_minari(folder: Path, options: DatasetOptions, parts: Iterable[Episodes
         parts: The episodes of each part. Only one part is in memory at a time.
     """
     folder.mkdir(parents=True)
+    opponents = list(dict.fromkeys(options.agents))
+    env = gymnasium.make(
+        GYMNASIUM_ID,
+        rules=options.rules.name,
+        observation=options.observation,
+        reward=options.reward,
+        opponent=opponents,
+        seat="random",
+    )
     with warnings.catch_warnings(), _datasets_in(folder.absolute()):  # Minari joins it twice
         warnings.simplefilter("ignore", UserWarning)  # Minari asks for an e-mail address and a link
         storage = minari.create_dataset_from_buffers(
             options.dataset_id,
             [],
-            env=_environment(options),
-            observation_space=make_encoder(options.observation).space(options.rules),
-            action_space=spaces.Discrete(options.rules.num_actions),
-            algorithm_name=" against ".join(dict.fromkeys(options.agents)),
+            env=env,
+            algorithm_name=" against ".join(opponents),
             author="hearts-env contributors",
             description=f"Hearts, {options.rules.name}: one episode per deal and seat",
             requirements=[f"hearts-env=={__version__}"],
@@ -136,14 +140,14 @@ def write_minari(folder: Path, options: DatasetOptions, parts: Iterable[Episodes
 @contextlib.contextmanager
 def _datasets_in(folder: Path) -> Iterator[None]:
     """Let Minari write its datasets to a folder, for which it has no argument."""
-    before = os.environ.get(MINARI_FOLDER)
-    os.environ[MINARI_FOLDER] = str(folder)
+    before = os.environ.get(_FOLDER)
+    os.environ[_FOLDER] = str(folder)
     try:
         yield
     finally:
-        del os.environ[MINARI_FOLDER]
+        del os.environ[_FOLDER]
         if before is not None:
-            os.environ[MINARI_FOLDER] = before
+            os.environ[_FOLDER] = before
 
 
 def _buffers(episodes: Episodes) -> Iterator[Any]:
@@ -174,17 +178,3 @@ def _metadata(episodes: Episodes, options: DatasetOptions, first: int) -> Iterat
             "margin": margin,
             "deal": str(episodes.texts[game]),
         }
-
-
-def _environment(options: DatasetOptions) -> Any:
-    """Return the environment with the recorded agents as opponents of a learner."""
-    spec = copy.deepcopy(gymnasium.spec(GYMNASIUM_ID))
-    opponents = list(dict.fromkeys(options.agents))
-    spec.kwargs |= {
-        "rules": options.rules.name,
-        "observation": options.observation,
-        "reward": options.reward,
-        "opponent": opponents[0] if len(opponents) == 1 else opponents,
-        "seat": "random",
-    }
-    return spec

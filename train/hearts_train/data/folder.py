@@ -51,7 +51,6 @@ _KIND = FileKind(
     "delete the folder, and begin another dataset",
 )
 
-
 Part = tuple[dict[str, bytes], dict[str, Any]]
 """The files of a part, as content by path in the folder, and its counts."""
 
@@ -163,7 +162,7 @@ def make_dataset(
 
 
 def is_unfinished(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder holds an unfinished dataset."""
+    """Return True if a folder holds an unfinished dataset."""
     return kind_of(Path(folder) / UNFINISHED / PARTS) == "file"
 
 
@@ -175,8 +174,8 @@ def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
             "(--resume)"
         )
     settings = Store.open(Path(folder) / UNFINISHED / PARTS, _KIND).settings
-    del settings["players"]
-    options = DatasetOptions.from_json(settings)
+    del settings["players"], settings["rules_in_full"]
+    options = DatasetOptions(**settings)
     for agent in options.agents:
         AgentSpec.from_json(agent).check_allowed(f"resume: {str(folder)!r}")
     return options

@@ -84,9 +84,3 @@ class DatasetOptions:
         """Return all options as JSON types."""
         values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
         return values | {"rules": self.rules.name, "rules_in_full": self.rules.to_dict()}
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> DatasetOptions:
-        """Return the options that ``to_json`` wrote."""
-        given = dict(record)
-        return cls(**given | {"rules": Rules.from_dict(given.pop("rules_in_full"))})

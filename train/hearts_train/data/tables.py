@@ -125,7 +125,7 @@ def decisions_bytes(played: Played, options: DatasetOptions) -> bytes:
         "trick": views.vectors[:, k.TRICK_NUM],
         "view_text": [view.to_text() for view in views],
         "legal": _lists(offsets, pa.array(names[cards].tolist())),
-        "legal_actions": _lists(offsets, pa.array(cards, pa.int8())),
+        "legal_actions": _lists(offsets, pa.array(cards)),
         "action": actions,
         "card": names[actions].tolist(),
         "reward": played.rewards(options.reward),
@@ -133,13 +133,10 @@ def decisions_bytes(played: Played, options: DatasetOptions) -> bytes:
     }
     if options.has_values:
         seen, mean = exact_values(views, played.states)
-        for name, found, kind in (
-            ("mean_values", mean, pa.float32()),
-            ("seen_values", seen, pa.int16()),
-        ):
+        for name, found in (("mean_values", mean), ("seen_values", seen)):
             flat = np.nan_to_num(found[legal])
             missing = np.isnan(found[np.arange(len(actions)), actions])
-            columns[name] = _lists(offsets, pa.array(flat).cast(kind), missing)
+            columns[name] = _lists(offsets, pa.array(flat), missing)
     return _parquet(columns, decisions_schema(options))
 
 
@@ -151,16 +148,7 @@ def _lists(offsets: Ints, flat: Any, missing: NDArray[np.bool_] | None = None) -
 
 def _parquet(columns: dict[str, Any], schema: Any) -> bytes:
     """Return a table as a Parquet file with one row group, compressed with zstd."""
-    arrays = [
-        column if isinstance(column, pa.Array) else pa.array(column, field.type)
-        for field, column in ((field, columns[field.name]) for field in schema)
-    ]
     sink = io.BytesIO()
-    pq.write_table(
-        pa.Table.from_arrays(arrays, schema=schema),
-        sink,
-        compression="zstd",
-        compression_level=6,
-        write_page_checksum=True,
-    )
+    table = pa.Table.from_pydict(columns, schema=schema)
+    pq.write_table(table, sink, compression="zstd", compression_level=6)
     return sink.getvalue()
