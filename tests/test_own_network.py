@@ -41,6 +41,24 @@ class MyNet(nn.Module):
         return outputs[:, :-1], outputs[:, -1:]
 
 
+class FrozenMemory(MyNet):
+    def __init__(self, shape, num_actions):
+        super().__init__(shape, num_actions)
+        self.memory.requires_grad_(False)
+
+
+class AllFrozen(MyNet):
+    def __init__(self, shape, num_actions):
+        super().__init__(shape, num_actions)
+        self.requires_grad_(False)
+
+
+class Double(MyNet):
+    def __init__(self, shape, num_actions):
+        super().__init__(shape, num_actions)
+        self.double()
+
+
 class OneOutput(nn.Linear):
     def __init__(self, shape, num_actions):
         super().__init__(shape[1], num_actions)
@@ -126,6 +144,23 @@ def test_own_network_learns_from_every_decision(code):
         assert not torch.equal(before[name], weights), name
 
 
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_frozen_weights_stay_and_the_others_learn(code, precision, monkeypatch):
+    monkeypatch.setattr("hearts_train.learn.ppo.find_precision", lambda *_: precision)
+    learner = make_learner(recipe(code, network={"module": f"{code}:FrozenMemory"}))
+    before = {name: weights.clone() for name, weights in learner.network.named_parameters()}
+    learner.warm_up()
+    learner.update()
+    for name, weights in learner.network.named_parameters():
+        assert torch.equal(before[name], weights) == (".memory." in name), name
+
+
+def test_own_network_of_doubles_learns_in_float32(code):
+    learner = make_learner(recipe(code, network={"module": f"{code}:Double"}))
+    learner.update()
+    assert {weights.dtype for weights in learner.network.parameters()} == {torch.float32}
+
+
 def test_own_code_without_permission_raises(code, monkeypatch):
     monkeypatch.delenv(TRUST)
     with raises_hearts_error(HeartsError, "env.observation", "--allow-code"):
@@ -140,6 +175,7 @@ def test_own_code_without_permission_raises(code, monkeypatch):
     [
         ("network.module", "mine.py:OneOutput", ["logits"]),
         ("network.module", "mine.py:MyNett", ["MyNet"]),
+        ("network.module", "mine.py:AllFrozen", ["no weights that learn"]),
         ("network.module", "mine.py:rules_place", ["fails"]),
         ("env.observation", "mine.py:Encoder", ["MyEncoder"]),
     ],

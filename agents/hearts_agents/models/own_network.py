@@ -38,7 +38,7 @@ class OwnNetwork(nn.Module):
         factory = find_class(SETTING, name)
         fix = "it is made as NAME(observation_shape, num_actions), and called with float32 tensors"
         with blamed(f"{SETTING}: {name!r} fails", fix):
-            self.module = factory(shape, num_actions)
+            self.module = factory(shape, num_actions).float()
             found: Any = nn.Module.__call__(self.module, torch.zeros(2, *shape))
         parts = found if isinstance(found, tuple | list) else ()
         shapes = [getattr(part, "shape", None) for part in parts]

@@ -390,7 +390,12 @@ class Learner:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.config.seed)
             if own is not None:
-                return OwnNetwork(own, shape, self.rules.num_actions)
+                module = OwnNetwork(own, shape, self.rules.num_actions)
+                if not any(weights.requires_grad for weights in module.parameters()):
+                    raise ConfigError(
+                        f"network.module: {own!r} has no weights that learn; add some"
+                    )
+                return module
             network = ActorCritic(
                 inputs, self.rules.num_actions, self.config.network, *self._critic_sizes
             )

@@ -22,12 +22,12 @@ Pair = tuple[Tensor, Tensor]
 class SharedNetwork:
     """A network whose outputs and gradients threads compute together.
 
-    All weights are views of one vector, so a step, an average or a norm is a single operation. A
-    copy of the network with rounded weights computes outputs and gradients.
+    All weights that learn are views of one vector, so a step, an average or a norm is a single
+    operation. A copy of the network with rounded weights computes outputs and gradients.
 
     Attributes:
         network: The network, in float32.
-        weights: The vector of all weights, float32. ``learn`` writes its gradient.
+        weights: The vector of the weights that learn, float32. ``learn`` writes its gradient.
         rounded: The copy with rounded weights. If the dtype is float32, the network itself.
     """
 
@@ -38,7 +38,7 @@ class SharedNetwork:
         if dtype is not torch.float32:
             self.rounded = copy.deepcopy(network).to(dtype)
             self._views = _one_vector(self.rounded)
-        self._parameters = list(self.rounded.parameters())
+        self._parameters = _learning(self.rounded)
 
     def outputs(self, *inputs: Tensor) -> Pair:
         """Return both outputs of the network for inputs ``(n, ...)``, in this thread."""
@@ -91,8 +91,13 @@ class SharedNetwork:
 
 
 def _one_vector(network: nn.Module) -> nn.Parameter:
-    """Make the weights of a network views of one vector, and return the vector."""
-    weights = list(network.parameters())
+    """Make the weights of a network that learn views of one vector, and return the vector."""
+    weights = _learning(network)
     vector = nn.Parameter(nn.utils.parameters_to_vector(weights).detach().clone())
     nn.utils.vector_to_parameters(vector.data, weights)
     return vector
+
+
+def _learning(network: nn.Module) -> list[nn.Parameter]:
+    """Return the weights that learn: a user's own network may have frozen ones."""
+    return [weights for weights in network.parameters() if weights.requires_grad]
