@@ -1,7 +1,6 @@
 """Statistics of margins: intervals of means, and a sequential test.
 
-The observations of an evaluation are its duplicate deals. `docs/evaluation.md` states how often
-each interval contains the truth in simulated evaluations.
+The observations of an evaluation are its duplicate deals.
 
 **The sequential test** looks at the data as they arrive and stops as soon as it can decide. It is
 the generalised sequential probability ratio test of engine testing (Van den Bergh, *A practical
