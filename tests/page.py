@@ -115,10 +115,12 @@ class Person:
     """
 
     def __init__(self, browser: Browser, address: str, size: str = "wide", **options: Any) -> None:
-        settings = {"pace": "none", "motion": "off", "guide": "off", **options.pop("settings", {})}
+        settings = {"pace": "none", "guide": "off", **options.pop("settings", {})}
         width, height = _ALL_SIZES[size]
         context = browser.new_context(
-            viewport={"width": width, "height": height}, has_touch=size != "wide", **options
+            viewport={"width": width, "height": height},
+            has_touch=size != "wide",
+            **{"reduced_motion": "reduce", **options},
         )
         told = json.dumps(json.dumps(settings))
         context.add_init_script(f"localStorage['hearts.settings'] ??= {told}")

@@ -108,7 +108,7 @@ def test_settings_survive_a_reload(person) -> None:
 
 def test_reduced_motion_moves_nothing(visit) -> None:
     for reduced, expected in (("reduce", False), ("no-preference", True)):
-        person = visit(reduced_motion=reduced, settings={"motion": "auto", "pace": "none"})
+        person = visit(reduced_motion=reduced)
         person.page.add_init_script(
             "window.longest = 0; const move = Element.prototype.animate;"
             "Element.prototype.animate = function (frames, how) {"

@@ -83,8 +83,6 @@ def inline_modules() -> str:
 # ---- the board as one file -----------------------------------------------------------------------
 _TITLE = "Hearts, card by card"
 _START = """import {mount} from "hearts/board.js";
-import {apply} from "hearts/settings.js";
-apply();
 const documents = JSON.parse(document.getElementById("deals").textContent);
 mount(document.getElementById("main"), {documents});
 """
@@ -117,7 +115,6 @@ def board_page(documents: Sequence[dict[str, Any]]) -> bytes:
         f'<body>\n<header class="offline"><h1>{_TITLE}</h1></header>\n'
         '<main id="main" tabindex="-1">\n'
         "<p>This page needs JavaScript; it runs from the file, without a network.</p>\n</main>\n"
-        '<div id="notices" role="alert"></div>\n'
         '<p id="live" class="unseen" role="status" aria-live="polite" aria-atomic="true"></p>\n'
         f'{drawn}<script type="application/json" id="deals">{_embedded(documents)}</script>\n'
         f"{scripts}</body>\n</html>\n"

@@ -36,15 +36,15 @@ export function changes() {
 }
 
 /**
- * Whether the latest click is the second of a double-click whose first changed something. A third
- * counts as another second.
+ * Returns true if the latest click is the second of a double-click and the first changed something.
+ * A third click counts as another second.
  */
 export function isSecond() {
   if (second) changes();
   return second;
 }
 
-/** Returns whether the latest click may change something, and notes that it does. */
+/** Returns true if the latest click may change something, and notes that it does. */
 export function begins() {
   const isFirst = !isSecond();
   changes();
@@ -52,7 +52,7 @@ export function begins() {
 }
 
 /**
- * Whether a key that acts is held down. It acts once.
+ * Returns true if a key that acts is held down. It acts once.
  * @param {KeyboardEvent} event
  */
 export function isHeld(event) {

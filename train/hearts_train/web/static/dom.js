@@ -87,8 +87,7 @@ export function ask({title, body = [], buttons, wide = false}) {
   const opener = document.activeElement;
   const heading = el("h2", {id: "asked", text: title});
   const dialog = el("dialog", {"aria-labelledby": "asked", class: wide ? "wide" : ""}, heading,
-    el("div", {class: "asked"}, ...body),
-    el("div", {class: "buttons"}, ...buttons.map(([value, label], index) =>
+    ...body, el("div", {class: "buttons"}, ...buttons.map(([value, label], index) =>
       button(label, () => isSecond() || dialog.close(value),
         {class: index === 0 ? "main" : "", autofocus: index === 0}))));
   document.body.append(dialog);
@@ -136,10 +135,9 @@ let telling = 0;
  */
 export function notice(text, {bad = false, seconds = 5} = {}) {
   const box = document.getElementById("notices");
-  if (!box) return;
   const line = el("p", {class: bad ? "notice bad" : "notice", text});
   box.append(line);
-  while (box.children.length > 3) box.firstElementChild?.remove();
+  while (box.children.length > 3) box.firstElementChild.remove();
   setTimeout(() => line.remove(), seconds * 1000);
 }
 
@@ -149,7 +147,6 @@ export function notice(text, {bad = false, seconds = 5} = {}) {
  */
 export function say(text) {
   const live = document.getElementById("live");
-  if (!live) return;
   // The same words again are a change only if the text changes.
   telling += 1;
   live.textContent = telling % 2 ? text : `${text}\u00a0`;

@@ -2,7 +2,6 @@
 
 import {SIGNS, SUITS, card as cardPicture, cardText, picture} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
-import {moves} from "hearts/settings.js";
 import {counted} from "hearts/figures.js";
 
 const FLIGHT = 220; // milliseconds; other movements are in the styles
@@ -172,7 +171,8 @@ export class Felt {
  */
 async function fly(node, rect, isComing) {
   const here = node.getBoundingClientRect();
-  if (!moves() || !here.width || !rect.width || document.hidden) return;
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (isStill || !here.width || !rect.width || document.hidden) return;
   const x = rect.left + rect.width / 2 - here.left - here.width / 2;
   const y = rect.top + rect.height / 2 - here.top - here.height / 2;
   const [scale, opacity] = isComing ? ["1", 1] : ["0.5", 0];

@@ -7,19 +7,9 @@ export function signed(value, digits = 0) {
   return (value > 0 ? "+" : "−") + text;
 }
 
-/** A figure, or a dash for none. @param {number|null|undefined} value @param {number} [digits] */
-export function plain(value, digits = 0) {
-  return value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−");
-}
-
 /** "1 point", "5 points". @param {number} n @param {string} noun */
 export function counted(n, noun) {
   return `${n} ${noun}${Math.abs(n) === 1 ? "" : "s"}`.replace("-", "−");
-}
-
-/** "you", or the name. @param {string} name */
-export function object(name) {
-  return name === "You" ? "you" : name;
 }
 
 /** A verb after a name: "loses", but "lose" after "You". @param {string} name @param {string} verb */

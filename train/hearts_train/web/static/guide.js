@@ -47,7 +47,7 @@ const LESSONS = [
   ["pass", ({view, passCount}) => (view.phase === "pass" ? `First pass ${passCount} cards. `
     + "Good ones to lose: high hearts, and the ace, king and queen of spades." : "")],
   ["aim", (table) => (table.view.phase === "play" ? `${costs(table)} Tricks with such cards are bad: `
-    + `the lowest score wins.${hidden(table)}` : "")],
+    + `the lowest score wins.${gifts(table)}${hidden(table)}` : "")],
   ["trump", ({rules: {fields: {trump}}, view}) => (trump && view.phase === "play"
     ? `${capital(SUITS[trump])} are trump ${SIGNS[trump]}: a trump beats every card of another suit. `
       + "You may play one only if you have no card of the suit led." : "")],
@@ -72,7 +72,7 @@ const LESSONS = [
 
 /** Which cards cost points, as a sentence. @param {Table} table */
 function costs({rules: {deck, fields: {card_points: points}}}) {
-  const dear = deck.filter((card) => points[card] && card[1] !== "H");
+  const dear = deck.filter((card) => points[card] > 0 && card[1] !== "H");
   const hearts = deck.filter((card) => card[1] === "H").map((card) => points[card] || 0);
   const isAlike = hearts.every((value) => value === hearts[0]);
   const parts = [hearts.length && (isAlike ? `every heart ${counted(hearts[0], "point")}`
@@ -80,7 +80,13 @@ function costs({rules: {deck, fields: {card_points: points}}}) {
   return `In the tricks you take, these cost points: ${parts.filter(Boolean).join(", ")}.`;
 }
 
-/** @param {Table} table */
+/** Cards that take points off, in sentences, or "". @param {Table} table */
+function gifts({rules: {deck, fields: {card_points: points}}}) {
+  return deck.filter((card) => points[card] < 0).map((card) =>
+    ` But ${cardText(card)} takes ${counted(-points[card], "point")} off.`).join("");
+}
+
+/** Cards that no one holds, as a sentence, or "". @param {Table} table */
 function hidden({rules: {deck, fields: {hand_size: held, players}}}) {
   const count = deck.length - held * players;
   return count ? ` ${counted(count, "card")} ${count === 1 ? "is" : "are"} in no one’s hand.` : "";

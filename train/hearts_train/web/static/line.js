@@ -8,7 +8,7 @@
  * @property {number|null} taker who took it
  * @property {number[]} points of all seats so far
  * @property {number} tricks the number of finished tricks
- * @property {boolean} passing whether cards are still being passed
+ * @property {boolean} passing true while cards are being passed
  */
 
 /**

@@ -36,8 +36,7 @@ export async function mount(root, context) {
 
 /** @param {Context} context @param {any} welcome */
 function hero(context, welcome) {
-  const strongest = welcome.agents.find((agent) =>
-    agent.games.includes("two_player"))?.name || "pro";
+  const strongest = welcome.agents[0].name; // as the server lists them
   const play = button("Play now", () => create(context, play, {rules: "two_player", match: false,
     seats: [{me: true}, {agent: strongest}]}), {class: "main big"});
   return el("section", {class: "hero"},
@@ -102,7 +101,7 @@ class Form {
     this.agents = welcome.agents;
     this.rule = this.rules[0];
     this.players = this.rule.players[0];
-    this.isMatch = "deal";
+    this.length = "deal";
     /** Who sits in the other seats. @type {string[]} */
     this.others = [];
     this.about = el("p", {class: "small"});
@@ -115,9 +114,9 @@ class Form {
       picker("Game", this.rules.map((rule) => [rule.name, rule.title]),
         this.rule.name, (value) => this.chooseRule(value)),
       this.about, this.size, this.seats,
-      choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.isMatch,
+      choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.length,
         (value) => {
-          this.isMatch = value;
+          this.length = value;
         }),
       el("label", {class: "field"}, el("span", {text: "Your name"}), name),
       el("div", {class: "buttons"}, this.start));
@@ -146,18 +145,13 @@ class Form {
 
   /** The name of the rules with this number of players, as the server has it. */
   get game() {
-    return this.rule.players.length > 1 ? `${this.rule.name} players=${this.players}`
-      : this.rule.name;
-  }
-
-  /** The names of the agents that play the game chosen. @returns {string[]} */
-  get fitting() {
-    const game = this.players === 4 ? this.rule.name : this.game; // as the server names it
-    return this.agents.filter((agent) => agent.games.includes(game)).map(({name}) => name);
+    const {name, players} = this.rule;
+    return players.length === 1 || this.players === 4 ? name : `${name} players=${this.players}`;
   }
 
   drawSeats() {
-    const names = this.fitting;
+    const fitting = this.agents.filter((agent) => agent.games.includes(this.game));
+    const names = fitting.map(({name}) => name);
     this.seats.replaceChildren(...Array.from({length: this.players - 1}, (_, index) => {
       if (!names.includes(this.others[index]) && this.others[index] !== FRIEND) {
         this.others[index] = names[0] || FRIEND;
@@ -182,7 +176,7 @@ class Form {
   open() {
     const others = this.others.slice(0, this.players - 1).map((name) =>
       (name === FRIEND ? {open: true} : {agent: name}));
-    create(this.context, this.start, {rules: this.game, match: this.isMatch === "match",
+    create(this.context, this.start, {rules: this.game, match: this.length === "match",
       seats: [{me: true}, ...others]});
   }
 }

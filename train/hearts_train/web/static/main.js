@@ -3,7 +3,7 @@
 import {loadCards} from "hearts/cards.js";
 import {changes} from "hearts/clicks.js";
 import {ask, choices, el, lost, say} from "hearts/dom.js";
-import {apply, choose, setting} from "hearts/settings.js";
+import {choose, setting} from "hearts/settings.js";
 import {Connection} from "hearts/socket.js";
 
 /**
@@ -48,8 +48,8 @@ async function route() {
   unmount?.();
   unmount = undefined;
   const name = location.pathname.split("/")[1];
-  mark();
-  document.getElementById("notices")?.replaceChildren();
+  mark(name);
+  document.getElementById("notices").replaceChildren();
   const root = el("div", {class: "root"});
   const load = PARTS[name];
   if (!load) {
@@ -86,16 +86,15 @@ function head() {
       el("span", {class: "word", text: "Settings"})));
 }
 
-/** Marks the link of the current page. */
-function mark() {
-  const name = location.pathname.split("/")[1];
+/** Marks the link of the current page. @param {string} name the first part of the address */
+function mark(name) {
   for (const link of document.querySelectorAll("#top nav a")) {
     if (link.pathname === (name === "t" ? "/" : `/${name}`)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
 }
 
-/** How the cards look and move. */
+/** The settings: taps, pace, guide. */
 function settings() {
   const set = (key) => (value) => choose(key, value);
   const pick = (legend, key, options) => choices(legend, `set-${key}`, options, setting(key), set(key));
@@ -103,7 +102,6 @@ function settings() {
     pick("A card is played by", "tap", [["two", "Two taps"], ["one", "One tap"]]),
     pick("Pace", "pace", [["calm", "Calm"], ["quick", "Quick"], ["none", "At once"]]),
     pick("Guide through a deal", "guide", [["on", "On"], ["off", "Off"]]),
-    pick("Movement", "motion", [["auto", "As the system says"], ["off", "None"]]),
   ]});
 }
 
@@ -121,12 +119,10 @@ function follow(event) {
 
 connection.addEventListener("status", (event) => {
   const isLost = event.detail !== "open";
-  const line = document.querySelector(".line-lost");
-  if (line) line.textContent = isLost ? "Reconnecting …" : "";
-  if (!isLost && connection.tries === 0 && visits) say("Connected.");
+  document.querySelector(".line-lost").textContent = isLost ? "Reconnecting …" : "";
+  if (!isLost) say("Connected.");
 });
 addEventListener("popstate", route);
 document.addEventListener("click", follow);
-apply();
 head();
 route();

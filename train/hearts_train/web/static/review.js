@@ -60,7 +60,7 @@ class Review {
     this.list = cardList(deal, (at) => this.go(at));
     root.replaceChildren(el("article", {class: "review"}, summaryOf(deal, this.bottom),
       el("div", {class: "desk"},
-        el("div", {class: "board"}, el("div", {class: "walk"}, first, back, this.where, on, last),
+        el("div", {}, el("div", {class: "walk"}, first, back, this.where, on, last),
           this.stage, legend(deal), el("p", {}, el("a", {class: "button", download: "deal.txt",
             href: `data:text/plain;charset=utf-8,${encodeURIComponent(deal.deal)}`,
             text: "Save its text"}))),

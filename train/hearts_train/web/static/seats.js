@@ -2,7 +2,7 @@
 
 import {card, cardName, chips} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
-import {counted, object, signed} from "hearts/figures.js";
+import {counted, signed} from "hearts/figures.js";
 import {judged} from "hearts/line.js";
 
 /**
@@ -44,7 +44,7 @@ function seatOf(scene, seat) {
   const name = deal.names[seat];
   const isMover = seat === mover;
   const points = counted(table.points[seat], "point");
-  return el("section", {class: `seat-box${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
+  return el("section", {class: seat === scene.bottom ? null : "beside", "aria-label": name},
     el("p", {class: "seat-name"}, el("b", {text: name}), el("span", {text: points}),
       isMover && el("span", {class: "to-move", text: "to play"})),
     el("ul", {class: "cards-row"},
@@ -81,7 +81,8 @@ function middle(scene) {
   if (table.passing) text = "Cards are passed";
   else if (scene.mover === null) text = scene.ending;
   else if (isFresh && table.last && table.taker !== null) {
-    text = `Trick ${table.tricks}: taken by ${object(deal.names[table.taker])}`;
+    const taker = deal.names[table.taker];
+    text = `Trick ${table.tricks}: taken by ${taker === "You" ? "you" : taker}`;
   }
   return el("section", {class: isFresh ? "trick-box done" : "trick-box", "aria-label": "The trick"},
     el("p", {class: "middle-text", text}),

@@ -8,7 +8,6 @@ const KEY = "hearts.settings";
 const DEFAULTS = {
   guide: "on", // on | off: sentences for a first deal
   pace: "calm", // calm | quick | none: how long a finished trick stays
-  motion: "auto", // auto | off
   tap: "two", // two | one taps play a card
   name: "",
 };
@@ -30,18 +29,7 @@ export function setting(key) {
 export function choose(key, value) {
   values = {...values, [key]: value};
   save(KEY, values);
-  apply();
   dispatchEvent(new Event("setting"));
-}
-
-/** Sets `data-motion` on the root for the style sheet. */
-export function apply() {
-  document.documentElement.dataset.motion = values.motion;
-}
-
-/** Whether things may move, by the settings of the page and the system. */
-export function moves() {
-  return values.motion !== "off" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 /** The time that a finished trick stays and the time between two cards, in milliseconds. */

@@ -2,7 +2,7 @@
 
 import {cardName, cardText, chip, chips} from "hearts/cards.js";
 import {ask, button, el} from "hearts/dom.js";
-import {counted, does, plain, signed} from "hearts/figures.js";
+import {counted, does, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
 import {boardAt} from "hearts/line.js";
 import {asked} from "hearts/server.js";
@@ -27,13 +27,13 @@ function sheet(table) {
       total === best && el("span", {class: "sign", text: " ✓", role: "img",
         "aria-label": ", ahead"}))));
   return el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Score sheet"},
-    el("table", {class: "sheet"}, el("thead", {}, head),
+    el("table", {}, el("thead", {}, head),
       el("tbody", {}, ...rows), el("tfoot", {}, foot)));
 }
 
-/** @param {number} n */
+/** A figure with a real minus. @param {number} n */
 function number(n) {
-  return plain(n, Number.isInteger(n) ? 0 : 1);
+  return n.toFixed(Number.isInteger(n) ? 0 : 1).replace("-", "−");
 }
 
 /** @param {Table} table */

@@ -120,7 +120,7 @@ export class Connection extends EventTarget {
   /**
    * Sends a message, without waiting for an answer.
    * @param {Record<string, any>} message
-   * @returns {boolean} whether it was sent
+   * @returns {boolean} true if it was sent
    */
   send(message) {
     if (!this.socket || this.status !== "open") return false;

@@ -29,7 +29,7 @@ export class Table {
     return this.view && !this.over ? this.view.legal : [];
   }
 
-  /** Whether it is your turn. */
+  /** True on your turn. */
   get isMyTurn() {
     return this.turn !== null && this.turn === this.you && this.legal.length > 0;
   }
@@ -60,13 +60,13 @@ export class Table {
     return (seat + step + this.players) % this.players;
   }
 
-  /** Whether all others are agents, so undo and hints are allowed. */
+  /** True if all others are agents, so undo and hints are allowed. */
   get isAlone() {
     return this.you !== null
       && this.seats.every((seat, index) => index === this.you || seat.kind === "agent");
   }
 
-  /** Whether no unseen card can change the scores. */
+  /** True if no unseen card can change the scores. */
   get isDecided() {
     const {history, kitty, phase} = this.facts;
     const {card_points: points, no_trick_points: bonus} = this.rules.fields;

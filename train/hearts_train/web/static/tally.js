@@ -50,7 +50,7 @@ export function cardList(deal, go) {
   const heads = ["Trick", "Player", "Card", "Given away", "Better"].map((text) =>
     el("th", {scope: "col", class: ["Trick", "Given away"].includes(text) ? "n" : null, text}));
   const element = el("section", {class: "list", "aria-label": "Card by card"},
-    el("table", {class: "card-table"}, el("caption", {text: "Card by card"}),
+    el("table", {}, el("caption", {text: "Card by card"}),
       el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)));
   return {
     element,
