@@ -164,15 +164,16 @@ def test_undo_never_asks_a_player_in_two_threads(copies, tmp_path, monkeypatch):
         assert [len(one.seats) for one in copies] == [1, 1]
 
 
-def test_further_agent_is_listed_without_its_path(tmp_path):
+def test_further_agent_is_listed_without_its_path(tmp_path, monkeypatch):
     path = tmp_path / "run" / "mine.py"
     path.parent.mkdir()
     path.write_text(
         "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
     )
-    listed = Players([f"{path}:Mine", "pro?worlds=5", "pro"])
+    monkeypatch.chdir(path.parent)
+    listed = Players([f"{path}:Mine", "mine.py:Mine", "pro?worlds=5", "pro"])
     names = list(listed.listed)
-    assert names == [*players.SHIPPED, "mine.py:Mine", "pro (2)"]
+    assert names == [*players.SHIPPED, "mine.py:Mine", "mine.py:Mine (2)", "pro (2)"]
     assert str(tmp_path) not in json.dumps(listed.to_json())
 
 

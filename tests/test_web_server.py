@@ -52,7 +52,7 @@ def test_deal_against_agents_ends(rules, agents, client):
         assert game.is_over
         assert game.scores() == over["scores"]
         dealt = browser.ask(type="next", table=table["table"])
-        assert (dealt["number"], dealt["over"]) == (1, None)
+        assert (len(dealt["sheet"]), dealt["over"]) == (1, None)
         assert dealt["view"]["phase"] in ("pass", "play")
 
 
@@ -94,7 +94,7 @@ def test_undo_never_reaches_a_deal_already_shown(match, client):
         while browser.state["turn"] != 0:
             browser.read()
         started = browser.ask(type="watch", table=table)
-        assert started["number"] == 1
+        assert len(started["sheet"]) == 1
         assert not started["undo"]
         refused = browser.ask(type="undo", table=table, seq=started["seq"])
         assert refused["code"] == "not_allowed"
@@ -102,7 +102,7 @@ def test_undo_never_reaches_a_deal_already_shown(match, client):
         browser.act()
         browser.until(lambda state: state["turn"] == 0)
         back = browser.ask(type="undo", table=table, seq=browser.state["seq"])
-        assert (back["number"], back["undo"]) == (1, False)
+        assert (len(back["sheet"]), back["undo"]) == (1, False)
         assert back["view"]["hand"] == started["view"]["hand"]
 
 
@@ -116,15 +116,12 @@ def test_next_deal_needs_everyone_each_time(client):
                 take_turns(anna, ben)
             for person in (anna, ben):
                 assert person.ask(type="watch", table=table)["over"]
-            waiting = anna.ask(type="next", table=table)
-            assert waiting["over"]
-            assert [seat["ready"] for seat in waiting["seats"]] == [True, False]
+            assert anna.ask(type="next", table=table)["over"]
             assert ben.ask(type="next", table=table)["over"] is None
             for person in (anna, ben):
                 person.state = person.ask(type="watch", table=table)
-                assert person.state["number"] == number
+                assert len(person.state["sheet"]) == number
                 assert not person.state["over"]
-                assert not any(seat["ready"] for seat in person.state["seats"])
 
 
 def test_sitting_down_seats_every_tab_of_the_person(client):

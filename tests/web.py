@@ -148,7 +148,7 @@ def with_settings(**changes: Any) -> Callable[[bytes], bytes]:
 
 def message_of(table: Table, seat: int | None, *, here: bool = True) -> str:
     """Return the message with the whole table for a seat."""
-    return table_message(table, seat, [here] * 7, [False] * 7)
+    return table_message(table, seat, [here] * 7)
 
 
 def follow(table: Table, actions: Sequence[int]) -> None:

@@ -116,14 +116,14 @@ class Lobby:
     async def socket(self, socket: WebSocket) -> None:
         """Serve a browser until it leaves."""
         limits = self.manager.limits
-        address = socket.client.host if socket.client else ""
+        connection = Connection(socket, limits)
+        address = connection.address
         if self._open[address] >= limits.connections_each or (
             self._open.total() >= limits.connections
         ):
             await socket.close(1013, "too many connections; try again later")
             return
         self._open[address] += 1
-        connection = Connection(socket, limits)
         pump: asyncio.Task[None] | None = None
         try:
             await socket.accept()

@@ -71,7 +71,7 @@ class Bucket:
         self._at = clock()
 
     def take(self) -> bool:
-        """Count one more, if there is room for it; return whether there was."""
+        """Return True and count one more if there is room for it."""
         now = self._clock()
         self._left = min(self._left + (now - self._at) * self._rate, self._burst)
         self._at = now
@@ -88,7 +88,7 @@ class Buckets:
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def take(self, address: str) -> bool:
-        """Count one more of an address, if there is room for it; return whether there was."""
+        """Return True and count one more of an address if there is room for it."""
         bucket = self._buckets.setdefault(address, Bucket(self._burst, self._rate))
         self._buckets.move_to_end(address)
         if len(self._buckets) > _MOST_ADDRESSES:
@@ -107,7 +107,7 @@ def warm_up() -> None:
         else:
             table.act_for_agent(action, None)
         for seat in (0, None):
-            messages.table_message(table, seat, [True, True], [False, False])
+            messages.table_message(table, seat, [True, True])
 
 
 class Connection:
@@ -163,12 +163,12 @@ class LiveTable:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is under way."""
+        """True while an agent decides or an answer is being prepared."""
         return self._thinking >= 0 or bool(self._tasks)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no browser is here and nothing is under way."""
+        """True if no browser is here and the table is not busy."""
         return not self.browsers and not self.is_busy
 
     def close(self) -> None:
@@ -313,8 +313,7 @@ class LiveTable:
 
     def _message(self, seat: int | None) -> str:
         seats, here = range(self.table.rules.players), set(self.browsers.values())
-        ready = [p in self.ready for p in seats]
-        return messages.table_message(self.table, seat, [p in here for p in seats], ready)
+        return messages.table_message(self.table, seat, [p in here for p in seats])
 
     # -- agents ------------------------------------------------------------------------------------
     def _wake(self) -> None:

@@ -251,13 +251,11 @@ def listed_table(table: Table, owner: str) -> dict[str, Any]:
     seat = table.seat_of(owner)
     return {
         "table": table.id,
-        "rules": table.rules.name,
         "title": title_of(table.rules.name),
         "match": table.is_match,
         "you": seat,
         "seats": [table.name_of(p) for p in range(table.rules.players)],
         "your_turn": table.turn is not None and table.turn == seat,
-        "seq": table.seq,
     }
 
 
@@ -274,16 +272,13 @@ def _rules_text(rules: Rules) -> str:
     )
 
 
-def table_message(
-    table: Table, seat: int | None, connected: Sequence[bool], ready: Sequence[bool]
-) -> str:
+def table_message(table: Table, seat: int | None, connected: Sequence[bool]) -> str:
     """Return the message with the whole table for a seat, or for an onlooker if `seat` is None.
 
     Args:
         table: the table.
         seat: the seat.
-        connected: for each seat, whether its person is present.
-        ready: for each seat, whether its person has asked for the next deal.
+        connected: for each seat, True if its person is present.
     """
     match = None
     if isinstance(table.play, Match) and table.play.is_over:
@@ -298,12 +293,10 @@ def table_message(
                 "name": table.name_of(p),
                 "kind": seat.kind,
                 "connected": bool(seat.agent) or connected[p],
-                "ready": ready[p],
             }
             for p, seat in enumerate(table.seats)
         ],
         "you": seat,
-        "number": table.deal_number(),
         "totals": table.totals(),
         "sheet": table.sheet,
         "undo": seat is not None and table.can_undo,

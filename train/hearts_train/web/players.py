@@ -193,7 +193,7 @@ class Players:
         """Return a unique name: the last part of the spec, with a number if needed."""
         plain = spec if spec in agent_names() else Path(spec.partition("?")[0]).name or spec
         name, number = plain, 1
-        while name in self.listed and spec != name:
+        while name in self.listed:
             number += 1
             name = f"{plain} ({number})"
         return name

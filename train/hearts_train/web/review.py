@@ -43,7 +43,7 @@ def read_deal(text: str) -> Record:
 
 
 def is_exact(rules: Rules) -> bool:
-    """Return whether the board measures deals of these rules exactly."""
+    """Return True if the board measures deals of these rules exactly."""
     if not has_exact_worlds(rules) or rules.hand_size > MOST_CARDS:
         return False
     return num_first_worlds(rules) * 2 * rules.hand_size <= MOST_WORK

@@ -28,10 +28,8 @@ from hearts_train.web.table import Refusal
 
 log = logging.getLogger("hearts.serve")
 
-MOST_BODY = 512 * 1024
-"""The longest body of a request, in bytes."""
-MOST_TEXT = 20_000
-"""The longest text of a deal, in characters. Real deals have about a thousand."""
+MOST_BODY = 64 * 1024
+"""The longest body of a request, in bytes. The text of a deal has about a thousand."""
 MOST_EACH = 3
 """Deals of one address that may wait or be under way."""
 
@@ -62,8 +60,6 @@ def _deal_of(given: Json) -> str:
     text = given.get("deal")
     if not isinstance(text, str) or not text.strip():
         raise HeartsError("deal: none given; give the text of one deal")
-    if len(text) > MOST_TEXT:
-        raise HeartsError(f"deal: {len(text):,} characters given; give at most {MOST_TEXT:,}")
     return text
 
 

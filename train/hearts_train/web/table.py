@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
 from hearts_env import CheckpointError, Game, HeartsError, Match, Rules
 from hearts_env.game.notation import Record
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_env.support.arguments import check_choice, check_flag, check_is, check_seed
 from hearts_train.store import FileKind, Store
 
 KIND = FileKind("hearts-env table", "table", "the file of a table", "remove it")
@@ -38,7 +39,7 @@ class Refusal(Exception):
         self.text = text
 
 
-@dataclass
+@dataclass(config=ConfigDict(strict=True, extra="forbid"))
 class Seat:
     """A seat of an agent or a person, or an open one.
 
@@ -52,17 +53,13 @@ class Seat:
     owner: str = ""
     name: str = ""
 
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            check_is(name, value, str, "give a text")
-
     @property
     def kind(self) -> str:
         """``agent``, ``person`` or ``open``."""
         return "agent" if self.agent else "person" if self.owner else "open"
 
 
-@dataclass
+@dataclass(config=ConfigDict(strict=True, arbitrary_types_allowed=True))
 class Table:
     """A table.
 
@@ -112,7 +109,6 @@ class Table:
     def head(self) -> dict[str, Any]:
         """Return the settings for the head of the file."""
         return {
-            "table": self.id,
             "rules": self.rules.name,
             "match": self.is_match,
             "seed": self.seed,
@@ -135,8 +131,11 @@ class Table:
         try:
             if store.damaged:
                 raise HeartsError(f"table: line {store.damaged[0]} is damaged; remove the file")
-            check_choice("table", store.settings["table"], [path.stem])
-            table = cls(**_checked(store.settings))
+            head = store.settings
+            rules, seats = Rules.from_text(head["rules"]), [Seat(**seat) for seat in head["seats"]]
+            if len(seats) != rules.players:
+                raise HeartsError(f"seats: {len(seats)} given; {rules.name} has {rules.players}")
+            table = cls(path.stem, rules, head["match"], head["seed"], head["dealt_by"], seats)
             for record in store.records:
                 table._follow(record)
         except Exception as error:  # the person's other tables must stay usable
@@ -180,7 +179,7 @@ class Table:
 
     @property
     def is_match_over(self) -> bool:
-        """Whether a match is over."""
+        """True if this is a match and it is over."""
         return isinstance(self.play, Match) and self.play.is_over
 
     def seat_of(self, owner: str) -> int | None:
@@ -189,25 +188,25 @@ class Table:
 
     @property
     def has_one_person(self) -> bool:
-        """Whether agents have all other seats, so undo and hints harm no one."""
+        """True if agents have all other seats, so undo and hints harm no one."""
         return sum(not seat.agent for seat in self.seats) == 1
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether something is left to play."""
+        """True if something is left to play."""
         return self.ended is None or (self.is_match and not self.is_match_over)
 
     @property
     def can_undo(self) -> bool:
-        """Whether a person can undo a move. All cards are shown at the end, so not after it."""
+        """True if a person can undo a move. Not after the end, which shows all cards."""
         return bool(self._past) and self.has_one_person and self.ended is None
 
     def totals(self) -> list[int | float]:
         """Return each seat's total in the match, or over the deals of this table."""
         if isinstance(self.play, Match):
-            return [plain_number(total) for total in self.play.totals]
+            return [_plain_number(total) for total in self.play.totals]
         seats = range(self.rules.players)
-        return [plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
+        return [_plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
 
     def agent_seed(self) -> int:
         """Return the seed of the next decision. The table's does not follow from it."""
@@ -241,14 +240,7 @@ class Table:
         self._act(actions, None)
 
     def act_for_agent(self, action: int, fault: str | None) -> None:
-        """Play an agent's action, or its replacement after a fault.
-
-        Raises:
-            ValueError: if it is not an agent's turn, or the action is not legal.
-        """
-        seat = self.turn
-        if seat is None or not self.seats[seat].agent or action not in self.game.legal_actions():
-            raise ValueError(f"action {action} at position {self.seq} is not an agent's")
+        """Play the legal action of the acting agent, or the one that replaces it after a fault."""
         line: dict[str, Any] = {"do": [action]}
         self._write(line if fault is None else {**line, "fault": fault})
         self._act([action], fault)
@@ -325,19 +317,15 @@ class Table:
     def _net(self, game: Game) -> list[int | float]:
         """Return the points or chips of each seat for a finished deal."""
         if isinstance(self.play, Match):
-            return [plain_number(number) for number in self.play.last_net]
+            return [_plain_number(number) for number in self.play.last_net]
         net = game.scores() if self.rules.settlement == "points" else game.chips()
-        return [plain_number(number) for number in net]
+        return [_plain_number(number) for number in net]
 
     def _undo(self) -> None:
-        if not self.can_undo:
-            raise HeartsError("table: there is nothing to take back; remove the line")
         self.play, self.fault = self._past.pop(), None
         self.seq += 1
 
     def _next(self) -> None:
-        if self.ended is None:
-            raise HeartsError("table: there is no next deal yet; remove the line")
         self.ended = self.fault = None
         self._past.clear()
         if self.play.current_player is None:
@@ -348,10 +336,6 @@ class Table:
         self.seq += 1
 
     # -- for messages ------------------------------------------------------------------------------
-    def deal_number(self) -> int:
-        """Return the number of earlier deals in this match, or at this table."""
-        return self.game.deal_number if self.is_match else len(self.sheet) - bool(self.ended)
-
     def result(self) -> dict[str, Any]:
         """Return the result of the finished deal, with all cards."""
         game = self.game
@@ -375,23 +359,6 @@ class Table:
         return found.agent or found.name or f"player {seat}"
 
 
-def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Table` from a file's settings; raise if one is wrong."""
-    rules = Rules.from_text(head["rules"])
-    seats = [Seat(**seat) for seat in head["seats"]]
-    if len(seats) != rules.players:
-        raise HeartsError(f"seats: {len(seats)} are given; {rules.name} is for {rules.players}")
-    dealt_by = head["dealt_by"]
-    return {
-        "id": head["table"],
-        "rules": rules,
-        "is_match": check_flag("match", head["match"]),
-        "seed": check_seed(head["seed"]),
-        "dealt_by": None if dealt_by is None else check_seed(dealt_by),
-        "seats": seats,
-    }
-
-
-def plain_number(number: int | float | Fraction) -> int | float:
+def _plain_number(number: int | float | Fraction) -> int | float:
     """Return points or chips as a number for JSON."""
     return int(number) if number == int(number) else float(number)
