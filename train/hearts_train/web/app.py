@@ -210,7 +210,7 @@ _HEADERS = {
 
 
 class SecurityMiddleware:
-    """Refuses other sites and unknown hosts; adds headers to every answer."""
+    """Refuses other sites and unknown hosts, and adds headers to every answer."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self._app = app

@@ -23,7 +23,7 @@ from hearts_env.render.svg import svg_lines
 STATIC = Path(__file__).parent / "static"
 COURTS = Path(__file__).parent / "data" / "courts.svg"
 
-_WIDTH = 100.0  # of a card in the sprite; its edge is half outside
+_WIDTH = 100.0  # of a card in the sprite, with half of its edge outside
 _MARGIN = 0.6
 _COURT = (
     '<use href="#court-{}" x="24.5" y="30.5" width="51" height="81"/>'
@@ -64,7 +64,7 @@ def sprite() -> str:
 
 def _symbol(name: str, group: Group, more: str = "") -> str:
     size = f"{_WIDTH + 2 * _MARGIN:g} {_WIDTH * HEIGHT + 2 * _MARGIN:g}"
-    drawn = "".join(svg_lines(group.items[1:]))  # without the shadow; the style adds it
+    drawn = "".join(svg_lines(group.items[1:]))  # without the shadow, which the style adds
     return f'<symbol id="{name}" viewBox="-{_MARGIN:g} -{_MARGIN:g} {size}">{drawn}{more}</symbol>'
 
 

@@ -1,7 +1,7 @@
 """The files of a server's tables, in ``server/`` of the user's data folder by default.
 
 The operating system has each line of a table's file before anyone sees its effect, so no line is
-lost however the process ends. A loss of power may take the last seconds. Of tokens only digests are
+lost however the process ends. A loss of power may take the last seconds. Only digests of tokens are
 written.
 """
 

@@ -40,7 +40,7 @@ class Limits:
         connections: Connections in all.
         connections_each: Connections of one address.
         created: New tables of one address at once, and then within an hour.
-        listed: Unfinished tables that a person is shown, the latest ones.
+        listed: Unfinished tables in the list of a person, the latest ones.
         live: Tables in memory.
         stored: Tables on disk.
         idle: Seconds after which a table without browsers leaves the memory.
@@ -299,7 +299,7 @@ class LiveTable:
         self._show()
 
     def _show(self, asking: Connection | None = None, request_id: str | int | None = None) -> None:
-        """Send the table to everyone; to the browser `asking`, as the answer to its request."""
+        """Send the table to everyone. The browser `asking` gets it as its answer."""
         made = {seat: self._message(seat) for seat in {*self.browsers.values()}}
         for browser, seat in self.browsers.items():
             answered = request_id if browser is asking else None
@@ -334,7 +334,7 @@ class LiveTable:
         if fault is not None:
             log.warning("table %s: %s %s: %s", table.id, agent.name, fault.kind, fault.text)
             text = f"{agent.name} {FAULT_TEXTS[fault.kind]}; its first legal card is played"
-            if self._agent_seats[seat] is place:  # whatever state its player is in
+            if self._agent_seats[seat] is place:  # its player may be in any state
                 self._renew(seat)
         self._played(seq, action, text)
 
@@ -446,7 +446,7 @@ class TableManager:
         return live
 
     def tables_json(self, owner: str, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return those of the tables, for `welcome`, where the person has a seat and more to play.
+        """Return the tables for `welcome` in which the person has a seat and more to play.
 
         Args:
             owner: the digest of the person's token.

@@ -119,7 +119,7 @@ class Create(Request):
 
 
 class Sit(OfTable):
-    """An open seat, taken."""
+    """A person takes an open seat."""
 
     seat: Number
     name: Name = ""

@@ -45,7 +45,8 @@ _T = TypeVar("_T")
 class Workers:
     """A few threads at a time, each for one piece of work.
 
-    They end with the program, whatever they do. A stuck thread keeps its place until it ends.
+    They end with the program, even in the midst of work. A stuck thread keeps its place until it
+    ends.
     """
 
     def __init__(self, name: str, size: int = _THREADS) -> None:
@@ -53,7 +54,7 @@ class Workers:
         self._places = asyncio.Semaphore(size)
 
     async def run(self, do: Callable[[], _T], seconds: float | None = None) -> _T:
-        """Return the result of `do`; the clock starts with its thread.
+        """Return the result of `do`. The clock starts with its thread.
 
         Raises:
             TimeoutError: if it takes longer, or if no thread is free for as long.
@@ -158,7 +159,7 @@ class Listed(Participant):
 
     def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
         """Return the choice of the player in a seat. It is slow, so call it in a thread."""
-        if self.is_ours:  # remembers nothing, so any one will do
+        if self.is_ours:  # it remembers nothing, so any copy can answer
             with self.borrowed() as one:
                 return ask_one(one, view, seed)
         if place.player is None:

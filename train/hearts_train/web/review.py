@@ -78,7 +78,7 @@ def review(record: Record, found: Analysis | None = None, progress: Progress | N
 
 
 def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Json:
-    """Find the card that gave away most, given what its player could know.
+    """Find the card that gave away most, judged by the view of its player.
 
     Returns:
         ``choices``: the number of its cards that were not forced. ``card``: the costliest one, or

@@ -1,4 +1,4 @@
-// The other choices at a table, the exchange and the moon; and a hint.
+// The choices besides playing a card: the exchange and the moon. Also a hint in words.
 
 import {OTHERS, cardName, cardText} from "hearts/cards.js";
 import {begins} from "hearts/clicks.js";

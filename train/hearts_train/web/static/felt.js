@@ -41,7 +41,7 @@ export class Felt {
       const item = el("li", {class: "seat"}, plate, slot);
       return {item, plate, name, marks, figures, backs, slot};
     });
-    // In the order of play; your own seat comes last.
+    // In the order of play. Your own seat comes last.
     for (let i = 1; i <= table.players; i += 1) {
       const seat = (table.near + i) % table.players;
       const turn = (2 * Math.PI * i) / table.players + Math.PI / 2;
@@ -141,7 +141,7 @@ export class Felt {
    * A card comes to the table.
    * @param {number} seat
    * @param {string} name
-   * @param {DOMRect|null|undefined} from where it was; if null, the player's plate
+   * @param {DOMRect|null|undefined} from where it was. If null, the player's plate
    */
   async play(seat, name, from) {
     const laid = this.put(seat, name);

@@ -72,7 +72,7 @@ export function judged(worths, card, close = []) {
 
 /**
  * The address of the board at an action of a deal.
- * @param {string} deal its text @param {number} at @param {number|string} seat who is shown below
+ * @param {string} deal its text @param {number} at @param {number|string} seat the one at the bottom
  */
 export function boardAt(deal, at, seat) {
   return `/board#${new URLSearchParams({deal, at: String(at), seat: String(seat)})}`;

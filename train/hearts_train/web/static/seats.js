@@ -7,7 +7,7 @@ import {judged} from "hearts/line.js";
 
 /**
  * @typedef {Object} Worths
- * @property {Record<string, number>} known given what the acting player can know
+ * @property {Record<string, number>} known by the view of the acting player
  * @property {Record<string, number>|null} seen with all cards open
  * @property {Record<string, number>|null} half half the interval of `known`, where it is sampled
  * @property {string[]} close cards not shown to be worse than the best

@@ -27,7 +27,7 @@ export async function mount(root, context) {
   return () => room.end();
 }
 
-/** What is on the page of one table. */
+/** The page of one table. */
 class Room {
   /** @param {HTMLElement} root @param {Context} context @param {string} id */
   constructor(root, context, id) {
@@ -50,7 +50,7 @@ class Room {
     /** The position with the result that is on the screen. @type {number|null} */
     this.shownAt = null;
     this.ends = new AbortController();
-    // What is on the screen.
+    // The parts on the screen.
     this.felt = new Felt({sit: (seat) => seated(this, seat)});
     this.hand = new Hand({
       play: (card) => this.play(card),

@@ -78,7 +78,7 @@ function cardButton(action, moment, press) {
 }
 
 /**
- * The points that a card gave away and the better cards; empty if it was forced.
+ * The points that a card gave away and the better cards, empty if it was forced.
  * @param {any} moment
  */
 function givenAway(moment) {
