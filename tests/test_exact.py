@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from hearts_agents.models.network import load_agent
-from hearts_env import HeartsError
 from hearts_env.solve.best_response import exploitability, exploitability_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import runs
@@ -162,7 +161,7 @@ def test_exact_run_resumes_to_the_bit(descent):
 
 def test_large_or_trivial_games_raise(monkeypatch):
     for rules, words in (("two_player", "max_memory GB"), ("classic", "rules")):
-        with raises_hearts_error(HeartsError, *words.split()):
+        with raises_hearts_error(ConfigError, "env.rules", *words.split()):
             make_learner(recipe(env={"rules": rules}))
         env = {"rules": rules, "num_envs": 16}
         asked = {"env": env, "ppo": {"batch_size": 64}, "evaluation": {"exploitability": True}}

@@ -53,6 +53,16 @@ class AllFrozen(MyNet):
         self.requires_grad_(False)
 
 
+class Normed(MyNet):
+    def __init__(self, shape, num_actions):
+        super().__init__(shape, num_actions)
+        self.norm = nn.BatchNorm1d(num_actions)
+
+    def forward(self, observations):
+        logits, values = super().forward(observations)
+        return self.norm(logits), values
+
+
 class Double(MyNet):
     def __init__(self, shape, num_actions):
         super().__init__(shape, num_actions)
@@ -153,6 +163,15 @@ def test_frozen_weights_stay_and_the_others_learn(code, precision, monkeypatch):
     learner.update()
     for name, weights in learner.network.named_parameters():
         assert torch.equal(before[name], weights) == (".memory." in name), name
+
+
+def test_average_takes_the_statistics_of_a_batch_norm(code):
+    learner = make_learner(recipe(code, network={"module": f"{code}:Normed"}))
+    learner.update()
+    learnt, average = learner.learnt.network, learner.average.network
+    assert not torch.equal(learnt.module.norm.running_mean, torch.zeros(8))
+    for name, buffer in learnt.named_buffers():
+        assert torch.equal(buffer, average.get_buffer(name)), name
 
 
 def test_own_network_of_doubles_learns_in_float32(code):

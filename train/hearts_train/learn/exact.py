@@ -36,6 +36,7 @@ from hearts_env.solve.best_response import best_response
 from hearts_env.solve.side import Side, backward_mean
 from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arrays import Array, Floats
+from hearts_env.support.errors import HeartsError
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.actor_critic import Moments, Saved
 from hearts_train.learn.config import ConfigError, between
@@ -78,6 +79,10 @@ class ExactLearner(Learner):
         """Encode all information sets. Raise HeartsError if the game is too large."""
         self.descent_optimizer = self._make_optimizer()
         """For the second stage, whose gradients have another scale."""
+        try:
+            self.tree  # noqa: B018 made now, to raise early if it is too large
+        except HeartsError as error:
+            raise ConfigError(f"env.rules: {error}") from None
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
         if not any(bool((place.legal.sum(1) > 1).any()) for place in self._positions):

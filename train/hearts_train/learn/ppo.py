@@ -373,10 +373,16 @@ class Learner:
         self.learnt.round()
 
     def _update_average(self, keep: float) -> None:
-        """Move the average towards the weights. It keeps the share `keep` of itself."""
+        """Move the average towards the weights. It keeps the share `keep` of itself.
+
+        Buffers, like the statistics of a batch norm in a user's own network, are copied.
+        """
         if self.average is not None:
             self.average.weights.data.lerp_(self.learnt.weights.data, 1.0 - keep)
             self.average.round()
+            buffers = zip(self.average.network.buffers(), self.network.buffers(), strict=True)
+            for average, learnt in buffers:
+                average.copy_(learnt)
 
     # -- making ------------------------------------------------------------------------------------
     @property
