@@ -321,6 +321,14 @@ def test_warning_is_one_line(monkeypatch):
     assert error.startswith("error: deals: ")
 
 
+def test_bfloat16_on_a_processor_without_it_warns(monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx2": True})
+    done = run("train", "smoke", "--set", "precision=bfloat16", "--set", "opponents={nobody: 1}")
+    note, error = done.stderr.splitlines()
+    assert note.startswith("warning: precision: bfloat16 is many times slower")
+    assert error.startswith("error: agent: 'nobody'")
+
+
 # ---- mistakes ------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("args", "words"),

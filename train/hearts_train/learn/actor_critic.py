@@ -57,7 +57,6 @@ def find_precision(wanted: str, device: torch.device) -> torch.dtype:
             warnings.warn(
                 "precision: bfloat16 is many times slower on this processor, which has no "
                 "instructions for it; give float32 or auto",
-                RuntimeWarning,
                 stacklevel=2,
             )
     is_wanted = is_quick if wanted == "auto" else wanted == "bfloat16"
