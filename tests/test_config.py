@@ -97,6 +97,8 @@ def test_config_mistakes_name_key_value_and_fix(override, words):
 def test_unknown_config_suggests_the_nearest_name():
     with raises_hearts_error(ConfigError, "config", hint="demo"):
         load_config("demmo")
+    with raises_hearts_error(ConfigError, "config", "not dict"):
+        load_config({"name": "demo"})
 
 
 @pytest.mark.parametrize(

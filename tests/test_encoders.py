@@ -336,6 +336,9 @@ def test_unknown_names_and_wrong_objects_are_refused() -> None:
         make_encoder(3)
     with raises_hearts_error(HeartsError, "observation"):
         register_encoder("mine", object())
+    for name in (1, ["mine"]):
+        with raises_hearts_error(HeartsError, "observation", hint="a name"):
+            register_encoder(name, FlatEncoder())
 
 
 def test_a_users_encoder_can_be_registered() -> None:

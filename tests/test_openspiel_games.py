@@ -233,9 +233,18 @@ def test_impossible_deal_is_refused() -> None:
         openspiel.state_of(game, revoked)
     with raises_hearts_error(HeartsError, "game", "HeartsGame"):
         openspiel.state_of(pyspiel.load_game("kuhn_poker"), Game.deal("micro", 1))
+    with raises_hearts_error(HeartsError, "hearts", hint="deal"):
+        openspiel.state_of(game, Game.deal("micro", 1).to_text())
     # Other numbers and dealers, where they count for nothing.
     moved = Game("micro", [["QC", "AC", "AS"], ["QD", "QS", "AH"]], dealer=1, deal_number=7)
     assert openspiel.state_of(game, moved).hearts.hand(0) == moved.hand(0)
+
+
+def test_objects_that_are_no_policies_are_refused() -> None:
+    game, other = openspiel.load("micro"), object()
+    for convert, fix in ((openspiel.spiel_policy, "action_probs"), (openspiel.action_probs, "")):
+        with raises_hearts_error(HeartsError, "policy", hint=fix):
+            convert(game, other)
 
 
 def test_observer_returns_the_information_state() -> None:

@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from hearts_env import Rules
+from hearts_env import HeartsError, Rules
 from hearts_train.measure.statistics import mean_and_interval
 from hearts_train.measure.tournament import bradley_terry, tournament
+from tests.refusals import raises_hearts_error
 from tests.test_cli import run as hearts
 from tests.test_evaluation import show_until
 
@@ -119,6 +120,12 @@ def test_stopped_tournament_keeps_deals_of_all_pairings():
     result = tournament(["easy", "standard", "pro"], "micro", 100, show=show_until(3 * 16 + 1))
     assert (result.interrupted, result.deals) == (True, 16)
     assert {e.deals for e in result.evaluations.values()} == {16}
+
+
+@pytest.mark.parametrize("agents", [None, 2, ["easy"]])
+def test_a_tournament_needs_a_list_of_agents(agents):
+    with raises_hearts_error(HeartsError, "agents"):
+        tournament(agents, "micro", deals=2)
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -119,6 +119,11 @@ def test_train_mistakes_leave_no_files(tmp_path, override, error):
     assert not list(tmp_path.iterdir())
 
 
+def test_train_takes_a_config_not_its_name(tmp_path):
+    with raises_hearts_error(HeartsError, "config", hint="load_config"):
+        train("smoke", tmp_path / "run")
+
+
 @pytest.mark.slow
 def test_evaluations_do_not_change_training(tmp_path):
     short = ["budget.decisions=1500", "opponents={easy: 1, self: 1}"]

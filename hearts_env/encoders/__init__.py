@@ -13,6 +13,7 @@ from hearts_env.encoders.flat import FlatEncoder, step_row
 from hearts_env.encoders.history import HistoryEncoder, TextEncoder
 from hearts_env.encoders.ranked import RankedEncoder, RecallEncoder
 from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import is_word
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError, did_you_mean, quoted
 from hearts_env.views.view import PlayerView, view_of
@@ -45,9 +46,12 @@ def register_encoder(name: str, encoder: Encoder) -> None:
     A second encoder of the same name replaces the first.
 
     Raises:
-        HeartsError: if `name` is the name of a built-in encoder, or `encoder` is not an Encoder.
+        HeartsError: if `name` is not text or is the name of a built-in encoder, or `encoder` is
+            not an Encoder.
     """
     _check(encoder)
+    if not is_word(name):
+        raise HeartsError(f"observation: {quoted(name)} is not text; give the encoder a name")
     if name in _OWN:
         raise HeartsError(f"observation: {name!r} is a reserved name; choose another")
     ENCODERS[name] = encoder

@@ -15,7 +15,7 @@ from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup, rules_of, rules_
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.beliefs import Policy
 from hearts_env.support.arguments import check_is
-from hearts_env.support.errors import HeartsError
+from hearts_env.support.errors import HeartsError, quoted
 
 __all__ = [
     "NAME",
@@ -69,8 +69,9 @@ def state_of(game: Any, hearts: Game) -> Any:
         hearts: a deal of the same rules, at any point.
 
     Raises:
-        HeartsError: if it has other rules, or was ended by an illegal action.
+        HeartsError: if it is not a Game, has other rules, or was ended by an illegal action.
     """
+    check_is("hearts", hearts, Game, "give a deal")
     return _game_module().state_of(_checked(game), hearts)
 
 
@@ -86,7 +87,14 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
 
     Returns:
         An ``open_spiel.python.policy.Policy``.
+
+    Raises:
+        HeartsError: if `policy` is not a function.
     """
+    if not callable(policy):
+        raise HeartsError(
+            f"policy: {quoted(policy)} is not a function of views; give agent.action_probs"
+        )
     return _game_module().ViewPolicy(_checked(game), policy)
 
 
@@ -101,7 +109,15 @@ def action_probs(game: Any, policy: Any) -> Policy:
 
     Returns:
         A function from many views to action probabilities, like an agent's ``action_probs``.
+
+    Raises:
+        HeartsError: if `policy` has no ``action_probabilities``.
     """
+    if not callable(getattr(policy, "action_probabilities", None)):
+        raise HeartsError(
+            f"policy: {quoted(policy)} has no action_probabilities(state, player); give a policy "
+            "of OpenSpiel"
+        )
     return _game_module().chances_in_views(_checked(game), policy)
 
 

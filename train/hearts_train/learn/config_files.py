@@ -70,8 +70,9 @@ def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
     Raises:
         ConfigError: if it cannot be read, or is not a mapping.
     """
-    name, path, shipped = str(name_or_path), Path(name_or_path), shipped_configs()
+    name, shipped = str(name_or_path), shipped_configs()
     try:
+        path = Path(name_or_path)
         if name in shipped and not path.is_file():
             text, source = shipped[name].read_text(encoding="utf-8"), f"{name}.yaml"
         else:
@@ -83,7 +84,8 @@ def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
         ) from None
     except HeartsError as error:
         raise ConfigError(str(error)) from None
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a null byte
+    except (OSError, TypeError, ValueError) as error:
+        # TypeError: not a path. ValueError: not UTF-8, or a name with a null byte.
         raise ConfigError(
             f"config: {quoted(name)} cannot be read ({error}); give another file"
         ) from None

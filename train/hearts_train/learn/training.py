@@ -29,6 +29,7 @@ import numpy as np
 from hearts_agents.user_code import allow_code, is_code_allowed
 from hearts_env import Rules
 from hearts_env.support import clock
+from hearts_env.support.arguments import check_is
 from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.files import removed_if_unused, write_json
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
@@ -121,6 +122,8 @@ def train(
             ending, or Ray is not installed.
         DivergenceError: if the weights are no longer finite. The last save is intact.
     """
+    if config is not None:
+        check_is("config", config, TrainConfig, "give load_config(name)", ConfigError)
     if seeds is None:
         if workers is not None or backend != "local":
             name = "workers" if workers is not None else "backend"
