@@ -321,6 +321,7 @@ def test_warning_is_one_line(monkeypatch):
     assert error.startswith("error: deals: ")
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
 def test_bfloat16_on_a_processor_without_it_warns(monkeypatch):
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx2": True})
     done = run("train", "smoke", "--set", "precision=bfloat16", "--set", "opponents={nobody: 1}")
