@@ -231,6 +231,11 @@ def test_start_player_first_fits_only_its_values(trained, ema_decay):
     )
 
 
+def test_pretraining_for_rules_without_a_teacher_raises():
+    with raises_hearts_error(ConfigError, "pretraining.positions", "pimc", "classic"):
+        make_learner(recipe(env={"rules": "classic", "num_envs": 16}))
+
+
 def test_unfitting_start_player_raises(trained):
     path, _ = trained
     for changes in (

@@ -25,8 +25,9 @@ from hearts_env.encoders import Encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.solve import TranspositionTable
 from hearts_env.support.arrays import Array, Floats
+from hearts_env.support.errors import HeartsError
 from hearts_train.executor import spread
-from hearts_train.learn.config import PretrainingConfig, between
+from hearts_train.learn.config import ConfigError, PretrainingConfig, between
 
 _AT_ONCE = 64
 """Minibatches per update."""
@@ -100,7 +101,10 @@ class Teacher:
 
     def __post_init__(self) -> None:
         """Raise if the teacher cannot play the rules."""
-        Pimc().check_rules(self.rules)
+        try:
+            Pimc().check_rules(self.rules)
+        except HeartsError as error:
+            raise ConfigError(f"pretraining.positions: {error}") from None
 
     @cached_property
     def _memory(self) -> PimcMemory:
