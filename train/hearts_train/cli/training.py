@@ -78,7 +78,8 @@ def train_and_evaluate(
         f"{console.format_seconds(result.seconds)} in total, with evaluations"
     )
     _say_paths(paths)
-    console.say(f"\nPlay against it: hearts play --opponent {result.run_dir}")
+    allow = " --allow-code" * config.runs_code
+    console.say(f"\nPlay against it: hearts play --opponent {result.run_dir}{allow}")
     if interrupted:
         raise console.stopped()
 
