@@ -83,7 +83,7 @@ def test_exchange_names_the_receiver_and_delivers_the_cards(person, size) -> Non
     assert set(game.passed(1)) == set(given)
     assert sorted(game.passed(0)) == sorted(new)
     page.get_by_role("button", name="Scores").click()
-    expect(page.locator("dialog .sheet tbody tr")).to_have_count(1)
+    expect(page.locator("dialog tbody tr")).to_have_count(1)
 
 
 def test_seven_players_fit_on_a_watch(visit) -> None:
