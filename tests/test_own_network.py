@@ -138,10 +138,10 @@ def test_own_network_trains_and_evaluates_by_name(code, tmp_path, monkeypatch, q
 
 def test_training_own_code_ends_with_a_command_that_works(code, tmp_path, quick):
     evaluation = {"times": 0, "deals": 2, "final_deals": 2}
-    config, folder = tmp_path / "own.yaml", tmp_path / "run"
+    config, folder = tmp_path / "own.yaml", tmp_path / "my run"
     config.write_text(recipe(code, evaluation=evaluation).to_yaml())
     shown = run("train", str(config), "--run", str(folder), "--allow-code")
-    assert f"hearts play --opponent {folder} --allow-code" in shown.stdout
+    assert f"hearts play --opponent '{folder}' --allow-code" in shown.stdout
 
 
 def test_own_network_resumes_to_the_bit(code, tmp_path, monkeypatch, quick):

@@ -48,7 +48,8 @@ def say_how_to_continue(command: str, path: Path | None) -> None:
         agents, _ = read_saved(path)
         is_code = any(agent.runs_code for agent in agents)
         allow = " --allow-code" if is_code else ""
-        console.note(f"saved; continue with: hearts {command} --resume {path}{allow}")
+        file = shlex.quote(str(path))
+        console.note(f"saved; continue with: hearts {command} --resume {file}{allow}")
 
 
 def finish(command: str, save: Path | None, resume: Path | None, *, interrupted: bool) -> None:

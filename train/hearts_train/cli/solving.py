@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,7 +81,7 @@ def solve_deck(
                     solver.save(state_file)
             console.note(
                 f"stopped after {solver.iteration:,} iterations; continue with: "
-                f"hearts solve --resume {state_file}"
+                f"hearts solve --resume {shlex.quote(str(state_file))}"
             )
     return result
 

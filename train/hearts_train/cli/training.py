@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def train_and_evaluate(
         with contextlib.suppress(OSError):  # after SIGHUP there is no terminal
             console.note(
                 f"stopped after {result.decisions:,} decisions; continue with: "
-                f"hearts train --resume {result.run_dir}"
+                f"hearts train --resume {shlex.quote(str(result.run_dir))}"
                 + " --allow-code"
                 * (config.runs_code or any_runs_code(config.agents))
             )
@@ -79,7 +80,8 @@ def train_and_evaluate(
     )
     _say_paths(paths)
     allow = " --allow-code" * config.runs_code
-    console.say(f"\nPlay against it: hearts play --opponent {result.run_dir}{allow}")
+    player = shlex.quote(str(result.run_dir))
+    console.say(f"\nPlay against it: hearts play --opponent {player}{allow}")
     if interrupted:
         raise console.stopped()
 
