@@ -17,6 +17,7 @@ from hearts_train.executor import spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.loop import make_learner
+from hearts_train.learn.ppo import Decisions
 from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
@@ -84,7 +85,7 @@ def test_each_pass_visits_every_position_once():
     assert sorted(rows[0]) == sorted(rows[1]) == list(range(2000))
     assert rows[0] == rows[2] != rows[1]
     assert course.positions.observations.dtype == np.uint8  # packed
-    shown, space = course.observations(np.arange(50)), FLAT.space(MICRO)
+    shown, space = course.take(np.arange(50)).observations, FLAT.space(MICRO)
     assert (shown.dtype, shown.shape) == (space.dtype, (50, *space.shape))
     given = Teacher(MICRO, FLAT, seed=course._teacher.seed)(0).observations[:50]
     assert np.array_equal(np.packbits(shown.reshape(50, -1), axis=1), given)
@@ -93,8 +94,10 @@ def test_each_pass_visits_every_position_once():
 @pytest.mark.slow
 def test_pretrained_run_resumes_to_the_bit():
     whole = make_learner(recipe())
-    errors = [whole.update()["pretraining_error"] for _ in range(3)]
-    assert errors[2] < 0.5 * errors[0]
+    rows = [whole.update() for _ in range(3)]
+    assert rows[2]["pretraining_error"] < 0.5 * rows[0]["pretraining_error"]
+    assert rows[0]["learning_rate"] == whole.pretraining.learning_rate(63)
+    assert whole.counters.learning_seconds == 0.0
     assert whole.counters.pretraining_steps == 7 * 20
     assert whole.counters.decisions == 0
     stopped = make_learner(recipe())
@@ -115,8 +118,7 @@ def test_imitation_learns_the_card_of_pimc():
     learner = make_learner(recipe(pretraining=given))
     course = learner.pretraining
     preferred = np.nanargmax(course.positions.values, 1)
-    rows = np.arange(2000)
-    observations = torch.from_numpy(course.observations(rows))
+    observations = torch.from_numpy(course.take(np.arange(2000)).observations)
     while learner.counters.pretraining_steps < course.size:
         learner.update()
     with torch.no_grad():
@@ -195,8 +197,9 @@ def test_trained_player_can_be_the_magnet(tmp_path):
     away = [learner.update()["magnet_kl"] for _ in range(12)]
     assert away[-1] < 0.3 * away[0]
     rows = torch.from_numpy(BatchGame("micro", 50, seed=3).observe())
+    batch = Decisions(*[rows] * len(Decisions._fields))
     np.testing.assert_allclose(
-        learner._magnet(rows), network.logits(rows.numpy()), rtol=0.05, atol=0.05
+        learner.magnet_logits(batch), network.logits(rows.numpy()), rtol=0.05, atol=0.05
     )
 
 

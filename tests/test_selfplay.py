@@ -13,7 +13,7 @@ import torch
 
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import read_checkpoint
-from hearts_env import Game, HeartsError, Rules, settle
+from hearts_env import CheckpointError, Game, HeartsError, Rules, settle
 from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
@@ -26,6 +26,7 @@ from hearts_train.learn.ppo import (
     Decisions,
     Learner,
     estimate_advantages,
+    explained_variance,
     ppo_loss,
 )
 from hearts_train.learn.training import train
@@ -297,10 +298,20 @@ def test_custom_loss_trains_and_resumes(tmp_path, quick):
     before = Learner(config).tensors()
     folder = train(config, tmp_path / "run", progress=False, learner=ValuesAlone).run_dir
     more = recipe("evaluation.times=0", "budget.decisions=792")
+    with raises_hearts_error(CheckpointError, "resume", "ValuesAlone", hint="learner"):
+        train(more, resume=folder, progress=False)
     assert train(more, resume=folder, progress=False, learner=ValuesAlone).updates == 11
-    after, _ = read_checkpoint(folder)
+    after, meta = read_checkpoint(folder)
+    assert meta.training["command"].endswith("config.yaml'), learner=ValuesAlone)")
     unchanged = [name for name in before if np.array_equal(before[name], after[name])]
     assert unchanged == [name for name in before if not name.startswith("policy.0.")]
+
+
+def test_explained_variance_compares_values_with_returns():
+    returns = torch.arange(4.0)  # of variance 1.25
+    batch = Decisions(*[torch.zeros(4)] * len(Decisions._fields))
+    batch = batch._replace(returns=returns, values=returns + torch.tensor([0.5, -0.5, 0.5, -0.5]))
+    assert explained_variance(batch) == {"explained_variance": pytest.approx(1.0 - 0.25 / 1.25)}
 
 
 # ---- settings ------------------------------------------------------------------------------------

@@ -163,9 +163,9 @@ class SelfPlayGames:
         self._advance(self._all)
 
     # -- playing ---------------------------------------------------------------------------------
-    def reseed_opponents(self, number: int) -> None:
-        """Seed the opponents for update `number`, so that a resumed run plays on identically."""
-        self.pool.reseed(secret_seed(derived_seed(self.seed, number), "opponents"))
+    def reseed_opponents(self, decisions: int) -> None:
+        """Seed the opponents by the decisions so far, so a resumed run plays on identically."""
+        self.pool.reseed(secret_seed(derived_seed(self.seed, decisions), "opponents"))
 
     def look(self) -> slice:
         """Add a row per game, with the observation of the player to act. Return these rows."""

@@ -252,10 +252,14 @@ class Trainer:
         """Return the metadata of the player's file."""
         config, counters = self.config, self.counters
         exploited = metrics.latest_exploitability or {}
+        settings, learner = str(run_dir / runs.CONFIG_NAME), type(self.learner)
+        command = f"hearts train {settings}"
+        if not learner.__module__.startswith("hearts_train."):
+            command = f"train(load_config({settings!r}), learner={learner.__name__})"
         training = {
             "name": config.name,
             "algorithm": self.learner.algorithm,
-            "command": f"hearts train {run_dir / runs.CONFIG_NAME}",
+            "command": command,
             "seed": config.seed,
             "decisions": counters.decisions,
             "updates": counters.updates,

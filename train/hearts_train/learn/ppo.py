@@ -21,7 +21,9 @@ with two more terms:
     -min(q A, clip(q, 1 - c, 1 + c) A) + vf_coef (v - R)^2
         + kl_coef (q log q - q + 1) - ent_coef H(pi) + magnet_coef KL(pi, rho)
 
-Here c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet. The
+Here c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet. With
+``clip_range_vf``, v is first clipped to this distance from its old value (without the maximum of
+both errors that some implementations take), as in stable-baselines3. The
 term of ``kl_coef``, averaged over actions drawn from pi_old, is KL(pi, pi_old).
 
 **Magnetic mirror descent** (MMD: Sokota et al. 2023, eq. 7) is this loss with ``clip_range: null``
@@ -149,7 +151,8 @@ def estimate_advantages(rollout: Rollout, size: int, gamma: float, gae_lambda: f
 def log_policy(logits: Tensor, legal: Tensor) -> Tensor:
     """Return the log-probabilities of the legal actions, and 0 for illegal ones.
 
-    Sums weighted by them are therefore sums over the legal actions.
+    Sums weighted by them are therefore sums over the legal actions. Their exponentials are
+    probabilities for legal actions only.
     """
     logs = log_softmax(logits + torch.where(legal, 0.0, -torch.inf), 1)
     return torch.where(legal, logs, 0.0)
@@ -323,15 +326,19 @@ class Learner:
         for batch in self._minibatches(decisions):
             figures = self.learnt.learn(self._compute, batch)
             sums, count = sums + figures * len(batch.actions), count + len(batch.actions)
-            if ppo.target_kl is not None and not figures[3] <= 1.5 * ppo.target_kl:
-                break
+            approx_kl = figures[FIGURES.index("approx_kl")]
+            if ppo.target_kl is not None and not approx_kl <= 1.5 * ppo.target_kl:
+                break  # before the step, and with this factor, as in stable-baselines3
             self._step(self.learning_rate)
         self._update_average(self.config.ema_decay)
         means = zip(FIGURES, (sums / max(count, 1)).tolist(), strict=True)
         return logged | {name: _finite(mean) for name, mean in means if count}
 
     def _minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
-        """Yield ``num_epochs`` times all decisions in random order, ``batch_size`` at a time."""
+        """Yield all decisions ``num_epochs`` times, in random order, in parts of ``batch_size``.
+
+        The parts are of equal size, so this is only about ``batch_size``.
+        """
         number = len(decisions.actions)
         parts = max(1, round(number / self.config.ppo.batch_size))
         for _ in range(self.config.ppo.num_epochs if number else 0):
@@ -340,7 +347,10 @@ class Learner:
             yield from decisions.take(order).split(parts)
 
     def loss(self, batch: Decisions) -> tuple[Tensor, Tensor]:
-        """Return the mean loss of a minibatch, and its `FIGURES`."""
+        """Return the mean loss of decisions, and the means of their `FIGURES`.
+
+        With several threads, `batch` is one thread's share of a minibatch.
+        """
         logits, values = self.evaluate(batch)
         return ppo_loss(logits, values, self.magnet_logits(batch), batch, self.coefs)
 
@@ -537,12 +547,13 @@ class Learner:
         """Learn some minibatches of the teacher's positions. Return the figures to log."""
         teacher, counters, sums, count = self.pretraining, self.counters, np.zeros(2), 0
         for step in teacher.minibatches(counters.pretraining_steps):
-            given = (torch.from_numpy(array).to(self.device) for array in teacher.minibatch(step))
-            batch = Lesson(*given)
+            given = teacher.take(teacher.rows(step))
+            batch = Lesson(*(torch.from_numpy(array).to(self.device) for array in given))
             losses = self.learnt.learn(self._pretraining_loss, batch)
             sums += len(batch.card_values) * losses.cpu().numpy()
             count += len(batch.card_values)
-            self._step(teacher.learning_rate(step))
+            rate = teacher.learning_rate(step)
+            self._step(rate)
             counters.pretraining_steps += 1
         if counters.pretraining_steps == teacher.size:  # play begins
             teacher.forget()
@@ -550,6 +561,7 @@ class Learner:
         self._update_average(0.0)
         error, value_error = (sums / count).tolist()
         return {
+            "learning_rate": rate,
             "pretraining": counters.pretraining_steps / teacher.size,
             "pretraining_error": error,
             "pretraining_value_error": value_error,
@@ -626,7 +638,8 @@ class Learner:
             counters.snapshots += 1
             self.opponents.take(self.tensors(), counters.snapshots)
         seconds = clock.now() - begin
-        counters.learning_seconds += seconds
+        if "pretraining" not in values:
+            counters.learning_seconds += seconds
         return (
             {
                 "updates": counters.updates,
@@ -699,9 +712,14 @@ class Learner:
             for part, one in self._saved().items()
             for name, array in one.state().items()
         }
-        return runs.State(replace(self.counters), tensors, self._games_key)
+        return runs.State(replace(self.counters), tensors, self._games_key, type(self).__name__)
 
     def _restore(self, state: runs.State) -> None:
+        if state.learner != type(self).__name__:
+            raise CheckpointError(
+                f"resume: the run's learner is {state.learner}, not {type(self).__name__}; resume "
+                "it from Python, with its class as the argument learner of train"
+            )
         try:
             for part, one in self._saved().items():
                 tensors = part_of(state.tensors, f"{part}/")
@@ -722,9 +740,10 @@ def _finite(number: float) -> float | None:
 
 
 def explained_variance(decisions: Decisions) -> dict[str, float | None]:
-    """Return the share of the returns' variance that the values explain, at most 1."""
-    if not len(decisions.returns):  # no seat has decided twice yet
+    """Return ``explained_variance``: the share of the returns' variance that the values explain."""
+    if not len(decisions.returns):  # no return is known yet
         return {}
     variance = float(decisions.returns.var(correction=0))
-    left = float(decisions.advantages.var(correction=0)) / variance if variance else math.inf
+    errors = decisions.returns - decisions.values
+    left = float(errors.var(correction=0)) / variance if variance else math.inf
     return {"explained_variance": _finite(1.0 - left)}

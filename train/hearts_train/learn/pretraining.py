@@ -197,13 +197,16 @@ class Pretraining:
         """Return the indices of the next minibatches, from `step` on."""
         return range(step, min(step + _AT_ONCE, self.size))
 
-    def minibatch(self, step: int) -> Positions:
-        """Return the positions of a minibatch, with observations as the network takes them."""
+    def rows(self, step: int) -> NDArray[np.int64]:
+        """Return the rows of a minibatch."""
         number, place = divmod(step, self._per_pass)
         if number != self._pass:
             rng = np.random.default_rng(derived_seed(self._seed, number))
             self._pass, self._order = number, rng.permutation(self.config.positions)
-        rows = np.array_split(self._order, self._per_pass)[place]
+        return np.array_split(self._order, self._per_pass)[place]
+
+    def take(self, rows: NDArray[np.int64]) -> Positions:
+        """Return the positions in these rows, with observations as the encoder writes them."""
         kept, values = (array[rows] for array in self.positions)
         return Positions(np.ascontiguousarray(self._column.unpack(kept)), values)
 

@@ -58,7 +58,7 @@ LEASE = 60.0
 _RENEWED_EVERY = 10.0  # seconds
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 7
+STATE_VERSION = 8
 
 _DEPTH = 3
 """The levels of folders that ``find_runs`` searches."""
@@ -76,6 +76,8 @@ class State:
     algorithm adds."""
     games: str = ""
     """The settings of ``games/...``. If they change, new games start."""
+    learner: str = "Learner"
+    """The name of the class that learns."""
 
 
 # ---- folders -------------------------------------------------------------------------------------
@@ -262,6 +264,7 @@ def save_state(path: Path, state: State) -> None:
         "version": str(STATE_VERSION),
         "counters": json.dumps(asdict(state.counters)),
         "games": state.games,
+        "learner": state.learner,
     }
     write_tensors(path, state.tensors, header)
 
@@ -285,7 +288,7 @@ def load_state(path: Path) -> State:
             f"resume: {str(path)!r} cannot be used ({reason}); resume another run, or start a "
             "new one"
         ) from None
-    return State(counters, tensors, header.get("games", ""))
+    return State(counters, tensors, header.get("games", ""), header.get("learner", ""))
 
 
 # ---- the list of runs ---------------------------------------------------------------------------
