@@ -69,6 +69,12 @@ class Double(MyNet):
         self.double()
 
 
+class NotANumber(MyNet):
+    def forward(self, observations):
+        logits, values = super().forward(observations)
+        return logits / 0.0, values
+
+
 class OneOutput(nn.Linear):
     def __init__(self, shape, num_actions):
         super().__init__(shape[1], num_actions)
@@ -203,6 +209,7 @@ def test_own_code_without_permission_raises(code, monkeypatch):
         ("network.module", "mine.py:OneOutput", ["logits"]),
         ("network.module", "mine.py:MyNett", ["MyNet"]),
         ("network.module", "mine.py:AllFrozen", ["no weights that learn"]),
+        ("network.module", "mine.py:NotANumber", ["NaN"]),
         ("network.module", "mine.py:rules_place", ["fails"]),
         ("env.observation", "mine.py:Encoder", ["MyEncoder"]),
     ],

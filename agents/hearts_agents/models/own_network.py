@@ -47,6 +47,10 @@ class OwnNetwork(nn.Module):
                 f"{SETTING}: {name!r} does not return logits (n, {num_actions}) and values (n,) "
                 "for n observations; correct its forward"
             )
+        if not all(bool(torch.isfinite(part).all()) for part in parts):
+            raise HeartsError(
+                f"{SETTING}: {name!r} returns NaN or infinity for zeros; correct its forward"
+            )
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits ``(n, actions)`` and values ``(n,)``, float32, for ``(n, *shape)``."""
@@ -73,7 +77,7 @@ class ModulePolicy(Network):
     ) -> None:
         """Make the ``OwnNetwork``. If `tensors` is None, it keeps its initial weights."""
         self._own = OwnNetwork(name, shape, num_actions)
-        self._shape = shape
+        self._name, self._shape = name, shape
         self.activation, self.layers = "", []
         self.sizes = (int(np.prod(shape)), num_actions)
         if tensors is not None:
@@ -91,4 +95,6 @@ class ModulePolicy(Network):
         with torch.inference_mode():
             given = torch.from_numpy(observations).reshape(-1, *self._shape).float()
             logits: Array = self._own(given)[0].numpy()
+        if np.isnan(logits).any():
+            raise HeartsError(f"{SETTING}: {self._name!r} gives NaN; correct it, or train it again")
         return logits

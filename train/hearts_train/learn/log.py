@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +59,7 @@ class Counters:
 class History:
     """The lines of a run's log."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]] = field(repr=False)
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
         """Return the lines of a kind: ``update``, ``evaluation`` or ``exploitability``."""

@@ -253,7 +253,7 @@ class Trainer:
         config, counters = self.config, self.counters
         exploited = metrics.latest_exploitability or {}
         settings, learner = str(run_dir / runs.CONFIG_NAME), type(self.learner)
-        command = f"hearts train {settings}"
+        command = f"hearts train {settings}" + " --allow-code" * config.runs_code
         if not learner.__module__.startswith("hearts_train."):
             command = f"train(load_config({settings!r}), learner={learner.__name__})"
         training = {

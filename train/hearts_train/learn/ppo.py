@@ -456,6 +456,11 @@ class Learner:
                 "pretraining.positions or network.start"
             )
         player = trained_network("network.start", name, self.rules, self.encoder)
+        if not player.layers:
+            raise ConfigError(
+                f"network.start: {name!r} has a network of its own code; name a player with the "
+                "layers of network.trunk and network.policy"
+            )
         assert isinstance(self.network, ActorCritic)
         layers = linear_layers(self.network)
         sizes = [layers[0].in_features, *(layer.out_features for layer in layers)]
