@@ -242,7 +242,10 @@ def test_impossible_deal_is_refused() -> None:
 
 def test_objects_that_are_no_policies_are_refused() -> None:
     game, other = openspiel.load("micro"), object()
-    for convert, fix in ((openspiel.spiel_policy, "action_probs"), (openspiel.action_probs, "")):
+    for convert, fix in (
+        (openspiel.spiel_policy, "action_probs"),
+        (openspiel.action_probs, "OpenSpiel"),
+    ):
         with raises_hearts_error(HeartsError, "policy", hint=fix):
             convert(game, other)
 

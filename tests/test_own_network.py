@@ -72,7 +72,7 @@ class Double(MyNet):
 class NotANumber(MyNet):
     def forward(self, observations):
         logits, values = super().forward(observations)
-        return logits / 0.0, values
+        return logits * float("nan"), values
 
 
 class OneOutput(nn.Linear):
@@ -156,6 +156,15 @@ def test_own_network_resumes_to_the_bit(code, tmp_path, monkeypatch, quick):
     folder = train(recipe(code), tmp_path / "run", progress=False).run_dir
     assert train(resume=folder, progress=False).is_finished
     assert_same_history(folder, whole)
+
+
+def test_player_of_own_code_is_neither_start_nor_magnet(code, tmp_path, quick):
+    player = str(train(recipe(code), tmp_path / "run", progress=False).run_dir)
+    with raises_hearts_error(ConfigError, "network.start", "code"):
+        make_learner(recipe(code, network={"start": player}))
+    ppo = {"num_steps": 4, "batch_size": 16, "magnet": player, "magnet_coef": 0.1}
+    with raises_hearts_error(ConfigError, "ppo.magnet", "code"):
+        make_learner(recipe(code, network={}, ppo=ppo))
 
 
 def test_own_network_learns_from_every_decision(code):

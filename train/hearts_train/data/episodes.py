@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import os
 import warnings
@@ -109,20 +110,22 @@ def write_minari(folder: Path, options: DatasetOptions, parts: Iterable[Episodes
     """
     folder.mkdir(parents=True)
     opponents = list(dict.fromkeys(options.agents))
-    env = gymnasium.make(
-        GYMNASIUM_ID,
-        rules=options.rules.name,
-        observation=options.observation,
-        reward=options.reward,
-        opponent=opponents,
-        seat="random",
-    )
+    spec = copy.deepcopy(gymnasium.spec(GYMNASIUM_ID))  # made, it would start the opponents
+    spec.kwargs |= {
+        "rules": options.rules.name,
+        "observation": options.observation,
+        "reward": options.reward,
+        "opponent": opponents,
+        "seat": "random",
+    }
     with warnings.catch_warnings(), _datasets_in(folder.absolute()):  # Minari joins it twice
         warnings.simplefilter("ignore", UserWarning)  # Minari asks for an e-mail address and a link
         storage = minari.create_dataset_from_buffers(
             options.dataset_id,
             [],
-            env=env,
+            env=spec,
+            observation_space=make_encoder(options.observation).space(options.rules),
+            action_space=gymnasium.spaces.Discrete(options.rules.num_actions),
             algorithm_name=" against ".join(opponents),
             author="hearts-env contributors",
             description=f"Hearts, {options.rules.name}: one episode per deal and seat",

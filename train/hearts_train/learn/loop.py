@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class RunResult:
     seconds: float
     """Seconds of training, with all evaluations except the first, without start and compilation."""
     learning_seconds: float
-    """Seconds of rollouts and updates alone."""
+    """Seconds of rollouts and updates alone, without pretraining."""
     decisions_per_second: float
     """Decisions per second of `learning_seconds`."""
     is_finished: bool
@@ -253,7 +254,7 @@ class Trainer:
         config, counters = self.config, self.counters
         exploited = metrics.latest_exploitability or {}
         settings, learner = str(run_dir / runs.CONFIG_NAME), type(self.learner)
-        command = f"hearts train {settings}" + " --allow-code" * config.runs_code
+        command = f"hearts train {shlex.quote(settings)}" + " --allow-code" * config.runs_code
         if not learner.__module__.startswith("hearts_train."):
             command = f"train(load_config({settings!r}), learner={learner.__name__})"
         training = {

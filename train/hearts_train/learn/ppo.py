@@ -23,8 +23,8 @@ with two more terms:
 
 Here c is ``clip_range``, H the entropy over legal actions and rho the policy of the magnet. With
 ``clip_range_vf``, v is first clipped to this distance from its old value (without the maximum of
-both errors that some implementations take), as in stable-baselines3. The
-term of ``kl_coef``, averaged over actions drawn from pi_old, is KL(pi, pi_old).
+both errors that some implementations take), as in stable-baselines3. The term of ``kl_coef``,
+averaged over actions drawn from pi_old, is KL(pi, pi_old).
 
 **Magnetic mirror descent** (MMD: Sokota et al. 2023, eq. 7) is this loss with ``clip_range: null``
 and a ``kl_coef``. Its step size is 1 / ``kl_coef``. The new policy maximises the gain of its
@@ -335,9 +335,9 @@ class Learner:
         return logged | {name: _finite(mean) for name, mean in means if count}
 
     def _minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
-        """Yield all decisions ``num_epochs`` times, in random order, in parts of ``batch_size``.
+        """Yield all decisions ``num_epochs`` times, in random order.
 
-        The parts are of equal size, so this is only about ``batch_size``.
+        They come in equal parts of about ``batch_size``.
         """
         number = len(decisions.actions)
         parts = max(1, round(number / self.config.ppo.batch_size))
@@ -489,6 +489,11 @@ class Learner:
             assert average is not None  # the config is checked
             return lambda batch: average.outputs(*self.inputs(batch))[0]
         player = trained_network("ppo.magnet", name, self.rules, self.encoder)
+        if not player.layers:
+            raise ConfigError(
+                f"ppo.magnet: {name!r} has a network of its own code; name a player with linear "
+                "layers, or average"
+            )
         layers = perceptron(player.sizes, player.activation)
         copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
         network = nn.Sequential(nn.Flatten(), layers).to(self.device, self.precision)
@@ -722,8 +727,8 @@ class Learner:
     def _restore(self, state: runs.State) -> None:
         if state.learner != type(self).__name__:
             raise CheckpointError(
-                f"resume: the run's learner is {state.learner}, not {type(self).__name__}; resume "
-                "it from Python, with its class as the argument learner of train"
+                f"resume: the run's learner is {state.learner}, not {type(self).__name__}; give "
+                "train the run's own class as learner, or omit learner if it had none"
             )
         try:
             for part, one in self._saved().items():
