@@ -91,10 +91,10 @@ class Opponents:
 
 
 def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> Network:
-    """Return the network of a trained player of these rules and this encoder.
+    """Return the network of a trained player of these rules and this encoder: linear layers.
 
     Raises:
-        ConfigError: naming `setting`, if there is no such player.
+        ConfigError: naming `setting`, if there is no such player, or its network is a user's own.
     """
     try:
         agent = make_agent(name, seed=0)
@@ -112,5 +112,9 @@ def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> 
         raise ConfigError(
             f"{setting}: {name!r} has another observation than the learner; set env.observation to "
             "the encoder that it was trained with, or give another player"
+        )
+    if not agent.network.layers:
+        raise ConfigError(
+            f"{setting}: {name!r} has a network of its own code; give a player with linear layers"
         )
     return agent.network

@@ -456,11 +456,6 @@ class Learner:
                 "pretraining.positions or network.start"
             )
         player = trained_network("network.start", name, self.rules, self.encoder)
-        if not player.layers:
-            raise ConfigError(
-                f"network.start: {name!r} has a network of its own code; name a player with the "
-                "layers of network.trunk and network.policy"
-            )
         assert isinstance(self.network, ActorCritic)
         layers = linear_layers(self.network)
         sizes = [layers[0].in_features, *(layer.out_features for layer in layers)]
@@ -489,11 +484,6 @@ class Learner:
             assert average is not None  # the config is checked
             return lambda batch: average.outputs(*self.inputs(batch))[0]
         player = trained_network("ppo.magnet", name, self.rules, self.encoder)
-        if not player.layers:
-            raise ConfigError(
-                f"ppo.magnet: {name!r} has a network of its own code; name a player with linear "
-                "layers, or average"
-            )
         layers = perceptron(player.sizes, player.activation)
         copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
         network = nn.Sequential(nn.Flatten(), layers).to(self.device, self.precision)
