@@ -177,6 +177,20 @@ def test_mismatched_header_is_refused(path, section, values, words):
         load_agent(path)
 
 
+@pytest.mark.parametrize("key", ["format", "version", "encoder", "network"])
+def test_errors_of_endless_headers_are_short_and_printable(key, path):
+    endless = "hearts-env \x1b]0;" + "x" * 10_000
+    values = {
+        "encoder": json.dumps({"name": endless}),
+        "network": json.dumps({"kind": "mlp", "activation": "relu", "layers": [7] * 10_000}),
+    }
+    rewrite(path, **{key: values.get(key, endless)})
+    with pytest.raises(CheckpointError) as caught:
+        read_checkpoint(path)
+    assert len(str(caught.value)) < 1000
+    assert str(caught.value).isprintable()
+
+
 def test_changed_weight_or_header_is_refused(path):
     tensors, header = read_tensors(path)
     save_file(tensors, path, {key: value for key, value in header.items() if key != DIGEST})

@@ -8,6 +8,9 @@ import os
 import re
 import signal
 import sys
+import zlib
+from math import inf as INFINITY
+from math import nan as NAN
 
 import numpy as np
 import pytest
@@ -62,10 +65,23 @@ def rewrite(path, changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"iterations": ...}, "header"),
-        ({"seconds": ...}, "header"),
-        ({"curve": [[0, 0.0, 0.0]]}, "header"),
-        ({"kind": "x"}, "header"),
+        ({"iterations": ...}, "iterations"),
+        ({"iterations": -1}, "iterations"),
+        ({"iterations": 10**400}, "iterations"),
+        ({"iterations": "3"}, "iterations"),
+        ({"iterations": 4}, "averages0"),
+        ({"seconds": ...}, "seconds"),
+        ({"seconds": "1"}, "seconds"),
+        ({"seconds": NAN}, "seconds"),
+        ({"seconds": -1.0}, "seconds"),
+        ({"curve": 5}, "curve"),
+        ({"curve": [5]}, "curve"),
+        ({"curve": [[0, 0.0, 0.0]]}, "curve"),
+        ({"curve": [["0", 0.0, 0.0, 0.0]]}, "curve"),
+        ({"curve": [[0, 0.0, NAN, 0.0]]}, "curve"),
+        ({"curve": [[0, 0.0, 0.0, 10**400]]}, "curve"),
+        ({"kind": "x"}, "kind"),
+        ({"kind": []}, "kind"),
         ({"rules": 5}, "rules"),
         ({"rules": {"players": 4}}, "rules"),
         ({"rules": Rules.preset("micro").to_dict()}, "information"),
@@ -77,6 +93,53 @@ def test_other_header_entries_are_refused(changes, words, file):
     with raises_hearts_error(CheckpointError, str(file), words) as caught:
         Solver.load(file)
     assert len(str(caught.value)) < 400 + len(str(file))
+
+
+def test_header_nested_deeply_is_refused(file):
+    tensors, header = read_tensors(file)
+    del header[DIGEST]
+    write_tensors(file, tensors, header | {"about": "[" * 100_000})
+    with raises_hearts_error(CheckpointError, str(file), "header"):
+        Solver.load(file)
+
+
+@pytest.mark.parametrize("word", ["chances", "regrets", "averages"])
+@pytest.mark.parametrize("value", [NAN, INFINITY, 1e308, -1.0, 1e-3])
+def test_states_no_solver_can_have_are_refused(word, value, file):
+    tensors, header = read_tensors(file)
+    del header[DIGEST]
+    tensors[f"{word}1"] = tensors[f"{word}1"].copy()
+    tensors[f"{word}1"][-1] += value
+    write_tensors(file, tensors, header)
+    if word == "regrets" and value == 1e-3:  # may be one
+        assert Solver.load(file).iteration == 3
+        return
+    with raises_hearts_error(CheckpointError, str(file), f"{word}1"):
+        Solver.load(file)
+    if word == "averages":
+        mistake(run("solve", "--resume", file), str(file), "averages1")
+
+
+def test_forged_exploitability_is_computed_again(file, solver):
+    rewrite(file, {"curve": [[3, 0.0, -5.0, -5.0]]})
+    assert Solver.load(file).result().exploitability == solver.result().exploitability
+
+
+@pytest.mark.parametrize(("factor", "is_policy"), [(1, True), (0.5, False), (0, True)])
+def test_policy_with_other_sums_is_refused(factor, is_policy, tmp_path, solver):
+    file = tmp_path / "policy.safetensors"
+    solver.result().save(file)
+    tensors, header = read_tensors(file)
+    del header[DIGEST]
+    parts = np.frombuffer(zlib.decompress(tensors["chances1"].tobytes()), "<u2")
+    changed = (parts * factor).astype("<u2")
+    tensors["chances1"] = np.frombuffer(zlib.compress(changed.tobytes()), np.uint8)
+    write_tensors(file, tensors, header)
+    if is_policy:  # zeros: no information set is reached
+        assert load(file).exploitability >= 0
+        return
+    with raises_hearts_error(CheckpointError, str(file), "chances1"):
+        load(file)
 
 
 def test_files_beyond_allowed_memory_are_refused_unread(file):

@@ -335,7 +335,8 @@ class Solver:
             )
         solver = cls(saved.tree, num_threads, saved.arrays)
         solver.iteration, solver.seconds = saved.iterations, saved.seconds
-        solver.curve = saved.curve
+        # The exploitability of the state itself is computed again: a file may say anything.
+        solver.curve = [point for point in saved.curve if point.iteration < saved.iterations]
         return solver
 
 

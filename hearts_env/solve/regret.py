@@ -46,6 +46,11 @@ def update_of(t: int) -> Update:
     return Update(_discount(t - 1), _discount(t), float(t) ** 5)
 
 
+def total_weight(t: int) -> float:
+    """Return the sum of the weights of iterations 1 to `t`."""
+    return float(t * t * (t + 1) * (t + 1) * (2 * t * t + 2 * t - 1) // 12)
+
+
 def _discount(t: int) -> float:
     """Return the factor of a regret after iteration t."""
     whole = float(t) ** 2.3

@@ -14,6 +14,9 @@ from hearts_env.support.arrays import Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 
+_ROUNDING, _PLAN_ROUNDING = 1e-6, 1e-9
+"""The largest rounding errors: of a probability, and of a sum of plans as a share of its weight."""
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -59,19 +62,44 @@ class Side:
                 f"{name}: has shape {array.shape}; give one probability for each of "
                 f"{self.num_sequences} sequences"
             )
-        if not np.isfinite(array).all() or (array < 0).any():
-            place = int(np.flatnonzero(~np.isfinite(array) | (array < 0))[0])
+        fits = (array >= 0) & (array <= 1 + _ROUNDING)
+        if not fits.all():
+            place = int(fits.argmin())
             raise HeartsError(
                 f"{name}: the probability of sequence {place} is {array[place]}; give 0 to 1"
             )
         sums = np.add.reduceat(array, self.first[:-1]) if self.num_infosets else np.ones(1)
         worst = int(np.abs(sums - 1).argmax())
-        if abs(sums[worst] - 1) > 1e-6:
+        if abs(sums[worst] - 1) > _ROUNDING:
             raise HeartsError(
                 f"{name}: the probabilities of information set {worst} sum to {sums[worst]:.6g}; "
                 "give probabilities that sum to 1"
             )
         return array
+
+    def check_sum(self, plans: Floats, weight: float, name: str) -> None:
+        """Raise unless `plans` is a sum of plans, each times its weight, of this total weight.
+
+        Raises:
+            HeartsError: it is not. The message names the place.
+        """
+        hands = len(self.hands)
+        if not (
+            plans.min() >= 0 and np.abs(plans[:hands] - weight).max() <= weight * _PLAN_ROUNDING
+        ):
+            raise HeartsError(
+                f"{name}: not every hand has the weight {weight:g} of the iterations, or a plan is "
+                "negative or NaN; solve it again"
+            )
+        if self.num_infosets:
+            sums = np.add.reduceat(plans, self.first[:-1])
+            sums -= plans[self.parent]
+            worst = int(np.abs(sums, out=sums).argmax())
+            if not sums[worst] <= weight * _PLAN_ROUNDING:
+                raise HeartsError(
+                    f"{name}: the plans of information set {worst} do not sum to the plan before "
+                    "it; solve it again"
+                )
 
     def plan(self, chances: Floats) -> Floats:
         """Return a policy's plan: the product of its probabilities up to each sequence."""

@@ -9,26 +9,37 @@ They are safetensors files. Nothing in them can run code. The header:
 | `about` | JSON: `kind` (policy or state), `rules`, `tree` (a checksum of the tree), `seconds`, `iterations`; `curve` of a state |
 | `digest` | the digest of everything else |
 
-A state has the tensors ``chances0``, ``regrets1``, ...: float64, one number per sequence. A policy
-has ``chances0`` and ``chances1``: packed by zlib, 16 bits per sequence without the empty ones.
-65535 is certainty. An information set is all zeros if the player never reaches it by its own play.
+A state has the tensors ``chances0``, ``regrets1``, ...: float64, one number per sequence. Its
+averages are the sums of all plans, each times its weight. A policy has ``chances0`` and
+``chances1``: packed by zlib, 16 bits per sequence without the empty ones. 65535 is certainty. An
+information set is all zeros if the player never reaches it by its own play.
 """  # noqa: E501
 
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hearts_env.rules.rules import Rules
+from hearts_env.solve.regret import total_weight
 from hearts_env.solve.side import Side
 from hearts_env.solve.tree import Tree
+from hearts_env.support.arguments import (
+    MAX_SEED,
+    check_choice,
+    check_finite,
+    check_number,
+    check_range,
+)
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
-from hearts_env.support.files import kind_of
+from hearts_env.support.files import json_object, kind_of
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 
 FORMAT, VERSION = "hearts-env equilibrium", 3
@@ -188,34 +199,64 @@ def _content(
     tensors: Tensors, header: dict[str, str], max_memory: float, rules: Rules | None
 ) -> Saved:
     """Return the content of a file. The tree is the one of `rules`, or of the file's rules."""
-    try:
-        about = json.loads(header["about"])
-        kind, iterations, seconds = about["kind"], about["iterations"], about["seconds"]
-        names, checksum = ARRAYS[kind], about["tree"]
-        curve = [Checkpoint(*point) for point in about.get("curve", [])]
-        rules = rules or Rules.from_dict(about["rules"])
-    except (KeyError, TypeError):
-        raise _bad("its header is damaged") from None
-    tree = Tree(rules, max_memory)
-    if checksum != _number_of(tree):
+    about = json_object(header.get("about", ""))
+    if about is None:
+        raise _bad("its header is damaged")
+    kind = check_choice("kind", about.get("kind"), tuple(ARRAYS))
+    iterations = check_number("iterations", about.get("iterations"), 0, MAX_SEED)
+    seconds = check_range("seconds", about.get("seconds"), 0, math.inf)
+    curve = [_point(point) for point in _points(about.get("curve", []))]
+    tree = Tree(rules or Rules.from_dict(about.get("rules", ())), max_memory)
+    if about.get("tree") != _number_of(tree):
         raise _bad(
-            "its information sets are numbered differently from here",
+            "its information sets are numbered differently here",
             "install the version that wrote it, or solve it again",
         )
-    check = _array if kind == "state" else _unpacked
-    arrays = {
-        name: check(name, tensors.get(name, np.empty(0)), side)
-        for p, side in enumerate(tree.sides)
-        for name in (f"{word}{p}" for word in names)
-    }
+    arrays = {}
+    for p, side in enumerate(tree.sides):
+        for word in ARRAYS[kind]:
+            name = f"{word}{p}"
+            array = tensors.get(name, np.empty(0))
+            if kind == "policy":
+                arrays[name] = _unpacked(name, array, side)
+            elif array.shape != (side.num_sequences,) or array.dtype != np.float64:
+                raise _bad(f"{name} has the wrong size for its rules")
+            else:
+                _check_state(word, name, array, tree, side, iterations)
+                arrays[name] = array
     return Saved(kind, tree, iterations, seconds, arrays, curve)
 
 
-def _array(name: str, array: Array, side: Side) -> Array:
-    """Return a checked array of a state."""
-    if array.shape != (side.num_sequences,) or array.dtype != np.float64:
-        raise _bad(f"{name} has the wrong size for its rules")
-    return side.check(array, name) if name.startswith("chances") else array
+def _points(curve: object) -> list[Any]:
+    """Return the points of an untrusted curve, each still unchecked."""
+    if not isinstance(curve, list) or any(not isinstance(c, list) or len(c) != 4 for c in curve):
+        raise _bad(f"curve: {quoted(curve)} is not a list of four numbers per point")
+    return curve
+
+
+def _point(point: list[Any]) -> Checkpoint:
+    """Return a point of an untrusted curve."""
+    return Checkpoint(
+        check_number("curve", point[0], 0, MAX_SEED),
+        check_range("curve", point[1], 0, math.inf),
+        check_finite("curve", point[2]),
+        check_finite("curve", point[3]),
+    )
+
+
+def _check_state(
+    word: str, name: str, array: Array, tree: Tree, side: Side, iterations: int
+) -> None:
+    """Raise unless a solver can have this array after this number of iterations."""
+    if word == "chances":
+        side.check(array, name)
+    elif word == "averages":
+        side.check_sum(array, total_weight(iterations), name)
+    else:
+        margin = max(-int(tree.margins.min()), int(tree.margins.max()))
+        most = iterations * 2.0 * margin * len(tree.margins)
+        if not (array.min() >= 0 and array.max() <= most):  # NaN is neither
+            raise _bad(f"{name}: not all regrets are in [0, {most:g}]")
 
 
 def _unpacked(name: str, packed: Array, side: Side) -> Floats:
@@ -231,8 +272,10 @@ def _unpacked(name: str, packed: Array, side: Side) -> Floats:
     chances = side.uniform()
     if side.num_infosets:
         numbers = np.concatenate([np.ones(hands), np.frombuffer(parts, "<u2")])
-        sums = np.add.reduceat(numbers, side.first[:-1])
-        total = np.repeat(np.maximum(sums, 1.0), np.diff(side.first))
-        reached = np.repeat(sums > 0, np.diff(side.first))
+        sums, sizes = np.add.reduceat(numbers, side.first[:-1]), np.diff(side.first)
+        if ((sums > 0) & (np.abs(sums - _CERTAIN) > sizes)).any():  # each is rounded
+            raise _bad(f"{name}: probabilities of an information set do not sum to {_CERTAIN}")
+        total = np.repeat(np.maximum(sums, 1.0), sizes)
+        reached = np.repeat(sums > 0, sizes)
         chances[hands:] = np.where(reached, numbers[hands:] / total, chances[hands:])
     return side.check(chances, name)

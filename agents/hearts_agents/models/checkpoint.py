@@ -185,12 +185,13 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     for name, tensor in tensors.items():
         if tensor.dtype not in (np.float32, np.float16):
             raise CheckpointError(
-                f"{name}: is {tensor.dtype} in {where!r}; a player's weights are float32 or float16"
+                f"{quoted(name)[1:-1]}: is {tensor.dtype} in {where!r}; a player's weights are "
+                "float32 or float16"
             )
         if not np.isfinite(tensor).all():
             raise CheckpointError(
-                f"{name}: has infinite or NaN values in {where!r}; the training diverged: "
-                "take an earlier checkpoint"
+                f"{quoted(name)[1:-1]}: has infinite or NaN values in {where!r}; the training "
+                "diverged: take an earlier checkpoint"
             )
     return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, meta
 
@@ -226,17 +227,17 @@ def _parse_header(
     if stated != FORMAT:
         if str(stated).startswith("hearts-env "):
             raise CheckpointError(
-                f"format: {where!r} says {stated!r} and not {FORMAT!r}; give a player that "
+                f"format: {where!r} says {quoted(stated)} and not {FORMAT!r}; give a player that "
                 "`hearts train` wrote"
             )
         raise CheckpointError(
-            f"format: {where!r} says {stated!r} and not {FORMAT!r}: it holds only weights, which "
-            f"do not say how to play; {_LOAD_THEM}"
+            f"format: {where!r} says {quoted(stated)} and not {FORMAT!r}: it holds only weights, "
+            f"which do not say how to play; {_LOAD_THEM}"
         )
     if header.get("version") != str(VERSION):
         raise CheckpointError(
-            f"version: {where!r} has version {header.get('version')!r}, and this package reads "
-            f"{VERSION}; install the package version that wrote it"
+            f"version: {where!r} has version {quoted(header.get('version'))}, and this package "
+            f"reads {VERSION}; install the package version that wrote it"
         )
     if DIGEST in header and header[DIGEST] != digest_of(tensors, header):
         raise CheckpointError(
@@ -266,7 +267,7 @@ def _parse_header(
     ):
         if layers[end] != need:
             raise CheckpointError(
-                f"network.layers: {list(layers)} in {where!r} do not fit the {what}; "
+                f"network.layers: {quoted(list(layers))} in {where!r} do not fit the {what}; "
                 f"the size must be {need}"
             )
     return Checkpoint(rules, encoder, layers, activation, parsed["training"], module)
@@ -276,14 +277,15 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
     name = stated.get("name")
     if not isinstance(name, str) or not (name in ENCODERS or is_code(name)):
         raise CheckpointError(
-            f"encoder: {where!r} needs {name!r}, which is not registered; "
+            f"encoder: {where!r} needs {quoted(name)}, which is not registered; "
             f"{did_you_mean(str(name), ENCODERS)}; register_encoder adds your own"
         )
     for what, own in _measures(find_encoder(name), rules).items():
         if stated.get(what) != own:
             raise CheckpointError(
-                f"encoder: {name!r} has the {what} {own!r} here, and {stated.get(what)!r} in "
-                f"{where!r}; install the version that wrote it, or train again"
+                f"encoder: {quoted(name)} has the {what} {own!r} here, and "
+                f"{quoted(stated.get(what))} in {where!r}; install the version that wrote it, or "
+                "train again"
             )
     return name
 
@@ -315,6 +317,6 @@ def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Chec
     for name in {**expected, **shapes}:
         if shapes.get(name) != expected.get(name):
             raise CheckpointError(
-                f"{name}: has shape {shapes.get(name)} in {where!r}; its layers "
-                f"{list(meta.layers)} need {expected.get(name)}"
+                f"{quoted(name)[1:-1]}: has shape {quoted(shapes.get(name))} in {where!r}; its "
+                f"layers {quoted(list(meta.layers))} need {expected.get(name)}"
             )
