@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
+from pydantic import BaseModel
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.user_code import TRUST
 from hearts_env import CheckpointError, HeartsError
 from hearts_train.learn import log, runs
-from hearts_train.learn.config import ConfigError
+from hearts_train.learn.config import ConfigError, Named, TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.report import format_card
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.test_cli import run
 from tests.training_runs import assert_same_history, recipe
 from tests.training_runs import quick as quick
@@ -45,43 +50,90 @@ def sent(whole, tmp_path, monkeypatch) -> Path:
     """Someone else's run folder, which names the code in ``evil.py``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(TRUST, "0")  # also restored when a command has set it
-    (tmp_path / "evil.py").write_text(EVIL)
+    for name in ("evil.py", "evil.zip", "evil.pt"):
+        (tmp_path / name).write_text(EVIL)
     folder = shutil.copytree(whole, tmp_path / "run")
     config = load_config(folder / runs.CONFIG_NAME, ["evaluation.opponents=['evil.py:Evil']"])
     (folder / runs.CONFIG_NAME).write_text(config.to_yaml())
     return folder
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "evaluation.opponents=['evil.py:Evil']",
-        "opponents={'evil:Evil': 1}",
-        "opponents={'exec:python evil.py': 1}",
-        "evaluation.opponents=['pimc_belief?model=evil.py:Evil']",
-        "ppo.magnet=evil.py:Evil",
-        "evaluation.opponents=['model.zip?encoder=flat']",
-    ],
-)
-def test_resuming_a_folder_runs_none_of_its_code(sent, setting, quick):
-    config = recipe(setting)
-    (sent / runs.CONFIG_NAME).write_text(config.to_yaml())
-    with pytest.raises(HeartsError, match=r"--allow-code") as caught:
-        train(resume=sent, progress=False)
-    assert str(sent / runs.CONFIG_NAME) in str(caught.value)
-    assert not Path("imported").exists()
+def places(hint: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the place and the kind of every setting that takes any text, by its type."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        for name, field in hint.model_fields.items():
+            yield from places(field.rebuild_annotation(), f"{place}.{name}".lstrip("."))
+    elif hint is str:
+        yield place, None
+    elif get_origin(hint) is Annotated and get_args(hint)[0] is str:
+        kinds = [part for part in get_args(hint)[1:] if isinstance(part, Named)]
+        yield place, kinds[0] if kinds else None
+    elif get_origin(hint) is not Literal:
+        for part in get_args(hint):
+            yield from places(part, place)
 
 
-def test_commands_run_no_code_named_in_folders(sent, quick):
-    more = ["--set", "budget.decisions=2000"]
-    for words in (["--resume", sent], ["--resume", sent, *more], [sent / runs.CONFIG_NAME]):
+TEXTS = dict(places(TrainConfig))
+
+
+def test_every_text_of_a_config_has_a_kind():
+    """Of a new one, decide whether it names something that may be code."""
+    assert TEXTS == {
+        "name": None,
+        "env.rules": None,
+        "env.observation": Named.ENCODER,
+        "env.seat": None,
+        "network.module": Named.MODULE,
+        "network.start": Named.AGENT,
+        "ppo.magnet": Named.AGENT,
+        "opponents": Named.AGENT,
+        "evaluation.opponents": Named.AGENT,
+    }
+
+
+def config_with(place: str, name: str) -> TrainConfig:
+    """Return a config that has a name at a place, as text, in a list or as a key."""
+    for value in (name, [name], {name: 1.0}):
+        with contextlib.suppress(ConfigError):
+            return recipe(f"{place}={json.dumps(value)}")
+    raise AssertionError(place)
+
+
+NAMES = ("evil.py:Evil", "evil:Evil", "exec:python evil.py", "evil.zip", "evil.pt")
+CODE = [(place, name) for place, kind in TEXTS.items() if kind for name in NAMES]
+CODE = [(p, n) for p, n in CODE if TEXTS[p] is Named.AGENT or n in NAMES[:2]]
+CODE += [
+    ("evaluation.opponents", "pimc_belief?model=evil.py:Evil"),
+    ("evaluation.opponents", "evil.zip?encoder=flat"),
+]
+QUICK = [(place, name) for place, name in CODE if name == NAMES[0]] + CODE[-1:]
+
+
+@quick_cases(("place", "name"), CODE, QUICK)
+def test_no_way_to_use_a_folder_runs_its_code(sent, place, name, quick):
+    config = config_with(place, name)
+    assert name in config.named(TEXTS[place])
+    for file in ("config.yaml", "mine.yaml"):
+        (sent / file).write_text(config.to_yaml())
+    seeds = shutil.copytree(sent, sent.parent / "seeds" / "seed-0").parent
+    for words in (
+        [sent / "config.yaml"],
+        [sent / "mine.yaml"],
+        ["--resume", sent],
+        ["--resume", sent, "--set", "budget.decisions=2000"],
+        [sent / "config.yaml", "--seeds", "0,1"],
+        [seeds / "seed-0" / "mine.yaml", "--seeds", "0", "--run", seeds],
+    ):
         result = run("train", *words)
-        assert result.exit_code == 2
+        assert result.exit_code == 2, words
         (line,) = result.stderr.splitlines()
-        assert "evil.py:Evil" in line
-        assert "--allow-code" in line
-    for words in (["runs", sent], ["evaluate", sent, "--deals", "2"]):
-        run(*words)
+        assert "--allow-code" in line, words
+        assert repr(name) in line, words
+    with pytest.raises(HeartsError, match="--allow-code"):
+        train(resume=sent, progress=False)
+    run("train", "smoke", "--seeds", "0", "--run", seeds)  # other settings
+    run("runs", sent)
+    run("evaluate", sent, "--opponents", "easy", "--deals", "2")
     assert not Path("imported").exists()
 
 
@@ -95,7 +147,7 @@ def test_trusted_folders_and_own_configs_may_name_code(sent, quick, monkeypatch)
         assert Path("imported").exists()
         Path("imported").unlink()
     monkeypatch.setenv(TRUST, "0")
-    changed = runs.resumed_config(sent, ["evaluation.opponents=[standard]"])
+    changed = runs.config_of_run(sent / runs.CONFIG_NAME, ["evaluation.opponents=[standard]"])
     assert "evil.py:Evil" not in changed.agents
     assert not Path("imported").exists()
 

@@ -39,7 +39,14 @@ from hearts_agents.registry import (
     split_version,
     versioned,
 )
-from hearts_agents.user_code import blamed, code_file, declared_files, find_code, is_code_allowed
+from hearts_agents.user_code import (
+    blamed,
+    check_allowed,
+    code_file,
+    declared_files,
+    find_code,
+    is_code_allowed,
+)
 from hearts_env import HeartsError, Rules
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
@@ -189,12 +196,8 @@ class AgentSpec:
         Raises:
             HeartsError: if it does.
         """
-        if self.runs_code and not is_code_allowed():
-            raise HeartsError(
-                f"{where} names the agent {quoted(self.text)}, which can run any code; if you "
-                "trust the file's author, add --allow-code, or in Python call "
-                "hearts_agents.allow_code()"
-            )
+        if self.runs_code:
+            check_allowed(where, f"the agent {quoted(self.text)}")
 
     # -- making the agent -------------------------------------------------------------------------
     @property

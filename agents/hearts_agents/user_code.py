@@ -44,6 +44,20 @@ def is_code_allowed() -> bool:
     return os.environ.get(TRUST) == "1"
 
 
+def check_allowed(where: str, what: str) -> None:
+    """Raise unless files that can run code may be loaded.
+
+    Args:
+        where: the beginning of the message: the option that read a record, and the record's path.
+        what: the code that the record names: "the agent 'my.py:Mine'".
+    """
+    if not is_code_allowed():
+        raise HeartsError(
+            f"{where} names {what}, which can run any code; if you trust the file's author, add "
+            "--allow-code, or in Python call hearts_agents.allow_code()"
+        )
+
+
 KINDS = ("raised", "illegal", "crashed", "late")
 """The kinds of faults. The last two occur only in a separate process."""
 RAISED, ILLEGAL, CRASHED, LATE = KINDS

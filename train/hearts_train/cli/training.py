@@ -12,7 +12,6 @@ from typing import Any
 
 import typer
 
-from hearts_agents.spec import AgentSpec
 from hearts_env.support.errors import quoted
 from hearts_train import console
 from hearts_train.cli.reports import command_line, show_evaluations, with_origin
@@ -46,7 +45,7 @@ def train_and_evaluate(
                 f"stopped after {result.decisions:,} decisions; continue with: "
                 f"hearts train --resume {shlex.quote(str(result.run_dir))}"
                 + " --allow-code"
-                * (config.runs_code or any_runs_code(config.agents))
+                * config.runs_code
             )
         if as_json:
             console.print_json(_record(result, [], interrupted=True), as_json)
@@ -79,7 +78,7 @@ def train_and_evaluate(
         f"{console.format_seconds(result.seconds)} in total, with evaluations"
     )
     _say_paths(paths)
-    allow = " --allow-code" * config.runs_code
+    allow = " --allow-code" * bool(config.own_code)
     player = shlex.quote(str(result.run_dir))
     console.say(f"\nPlay against it: hearts play --opponent {player}{allow}")
     if interrupted:
@@ -141,17 +140,12 @@ def _say_paths(paths: Mapping[str, Path]) -> None:
             console.say(f"{name + ':':16}{path}")
 
 
-def any_runs_code(agents: Sequence[str]) -> bool:
-    """Return whether any agent is code, a program or a file that must be trusted."""
-    return any(AgentSpec.parse(name).runs_code for name in agents)
-
-
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
     """Return the config to train with. The config of a run is read only if it is trusted."""
     if resume is not None and config_name is None:
-        return runs.resumed_config(resume, settings)
-    if config_name is not None and runs.is_config_of_run(Path(config_name)):
-        return runs.resumed_config(Path(config_name).parent, settings)
+        return runs.config_of_run(resume / runs.CONFIG_NAME, settings)
+    if config_name is not None and runs.is_in_run(Path(config_name)):
+        return runs.config_of_run(Path(config_name), settings)
     return load_config(config_name or DEFAULT_CONFIG, settings)
 
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import is_code
 from hearts_env.batch.kernel import MAX_GAMES
 from hearts_env.support.errors import HeartsError
@@ -53,6 +57,20 @@ Rate = Annotated[float, Field(gt=0, le=1e6)]
 RateEnd = Annotated[float, Field(ge=0, le=1e6)]
 Count = Annotated[int, Field(ge=1)]
 Pairs = Annotated[int, Field(ge=MIN_DEALS, le=MAX_DEALS)]
+
+
+class Named(Enum):
+    """The kinds of things that a setting may name, all of which may be code."""
+
+    AGENT = "agent"
+    MODULE = "torch module"
+    ENCODER = "encoder"
+
+
+AgentName = Annotated[str, Named.AGENT]
+"""The type of every setting that names an agent. ``TrainConfig.named`` finds it by this type."""
+ModuleName = Annotated[str, Named.MODULE, Field(pattern=r"^.+:[A-Za-z_]\w*$")]
+EncoderName = Annotated[str, Named.ENCODER]
 Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
 
 
@@ -72,7 +90,7 @@ class EnvConfig(_Section):
     """Preset, or preset with changes, like ``mini hand_size=4``."""
     players: int | None = None
     """Number of players, for presets that allow several numbers."""
-    observation: str = "flat"
+    observation: EncoderName = "flat"
     """Encoder. Your own, as FILE.py:NAME, needs --allow-code."""
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
     seat: int | str = "random"
@@ -97,12 +115,12 @@ class NetworkConfig(_Section):
     policy: Sizes = [64]
     value: Sizes = [64]
     activation: Literal["relu", "tanh"] = "relu"
-    module: Annotated[str, Field(pattern=r"^.+:[A-Za-z_]\w*$")] | None = None
+    module: ModuleName | None = None
     """Your own torch module, as FILE.py:NAME, instead of these layers. It needs --allow-code.
 
     ``NAME(observation_shape, num_actions)`` maps observations to logits and values.
     """
-    start: str | None = None
+    start: AgentName | None = None
     """A trained player (name or file) with the same observation and layer sizes.
 
     Training starts from its policy weights.
@@ -141,7 +159,7 @@ class PPOConfig(_Section):
     magnet_coef: NotNegative = 0.0
     """Pull towards the policy of the magnet."""
     magnet_coef_end: NotNegative | None = None
-    magnet: Annotated[str, Field(min_length=1)] = AVERAGE
+    magnet: Annotated[AgentName, Field(min_length=1)] = AVERAGE
     """``average`` (of the learner's weights; needs ``ema_decay``), or a trained player with the
     same observation (name or file)."""
     vf_coef: NotNegative = 0.5
@@ -255,7 +273,7 @@ class EvaluationConfig(_Section):
     times: Annotated[int, Field(ge=0)] = 10
     """Rounds of evaluation, spread evenly over the budget."""
     deals: Pairs = 500
-    opponents: list[str] = ["standard_trump", "pro"]
+    opponents: list[AgentName] = ["standard_trump", "pro"]
     exploitability: bool = False
     """If True, exploitability is computed exactly, too. For small decks of two players, like
     ``mini``."""
@@ -324,7 +342,7 @@ class TrainConfig(_Section):
     pretraining: PretrainingConfig = PretrainingConfig()
     ppo: PPOConfig = PPOConfig()
     exact: ExactConfig = ExactConfig()
-    opponents: Annotated[dict[str, Positive], Field(min_length=1)] = {SELF: 1.0}
+    opponents: Annotated[dict[AgentName, Positive], Field(min_length=1)] = {SELF: 1.0}
     """Weight of each opponent. ``self`` stands for the learner and its snapshots."""
     self_play: SelfPlayConfig = SelfPlayConfig()
     budget: BudgetConfig = BudgetConfig(minutes=3.0)
@@ -398,18 +416,48 @@ class TrainConfig(_Section):
         worth = is_possible and self.budget.is_long and any(map(shutil.which, COMPILERS))
         return self.model_copy(update={"compile": worth})
 
+    def named(self, *kinds: Named) -> list[str]:
+        """Return what the settings of these kinds name, each once."""
+        found = dict.fromkeys(name for kind in kinds for name in _names(kind, TrainConfig, self))
+        return list(found)
+
+    @property
+    def own_code(self) -> list[str]:
+        """The network and the encoder, if they are the user's own code. Playing runs them."""
+        return [name for name in self.named(Named.MODULE, Named.ENCODER) if is_code(name)]
+
     @property
     def runs_code(self) -> bool:
-        """True if the network or the encoder is the user's own code."""
-        return self.network.module is not None or is_code(self.env.observation)
+        """True if anything that the config names is code, a program or a risky file."""
+        agents = map(AgentSpec.from_json, self.agents)
+        return bool(self.own_code) or any(agent.runs_code for agent in agents)
 
     @property
     def agents(self) -> list[str]:
-        """All agents that the config names: opponents, those of evaluations, the magnet."""
-        named = [*self.opponents, *self.evaluation.opponents, self.ppo.magnet]
-        return [name for name in dict.fromkeys(named) if name not in (SELF, AVERAGE)]
+        """All agents that the config names, except the learner itself."""
+        return [name for name in self.named(Named.AGENT) if name not in (SELF, AVERAGE)]
 
     def to_yaml(self) -> str:
         """Return all settings as YAML, for ``config_files.load_config``."""
         tree = self.model_dump(mode="json")
         return yaml.dump(tree, Dumper=Dumper, sort_keys=False, allow_unicode=True)
+
+
+def _names(kind: Named, hint: Any, value: Any) -> Iterator[str]:
+    """Yield the names of one kind in the value of a setting with this type."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if isinstance(value, BaseModel):
+        for name, setting in type(value).model_fields.items():
+            yield from _names(kind, setting.rebuild_annotation(), getattr(value, name))
+    elif origin is Annotated and kind in parts and isinstance(value, str):
+        yield value
+    elif origin in (Annotated, Union, UnionType):
+        for part in parts:
+            yield from _names(kind, part, value)
+    elif origin is list and isinstance(value, list):
+        for item in value:
+            yield from _names(kind, parts[0], item)
+    elif origin is dict and isinstance(value, dict):
+        for item in value.items():
+            for part, one in zip(parts, item, strict=True):
+                yield from _names(kind, part, one)

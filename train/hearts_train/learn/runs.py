@@ -37,8 +37,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME
 from hearts_agents.spec import AgentSpec
+from hearts_agents.user_code import check_allowed
 from hearts_env.support import clock
-from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import held, is_held, remove_leftovers
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_train.learn.config import ConfigError, TrainConfig
@@ -145,26 +146,30 @@ def check_run_folder(run_dir: Path) -> None:
         )
 
 
-def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
-    """Return the config in a run's folder, with the user's overrides.
+def config_of_run(path: Path, overrides: Sequence[str] = ()) -> TrainConfig:
+    """Return the config at a path in a run's folder, with the user's overrides.
 
-    The folder may come from someone else, so agents in its config must not run code.
+    The folder may come from someone else, so its config must not name code.
 
     Raises:
-        HeartsError: if an agent runs code, `overrides` do not replace it, and code is not allowed.
+        HeartsError: if it does, `overrides` do not replace it, and code is not allowed.
     """
-    path = run_dir / CONFIG_NAME
-    config = load_config(path, overrides)
-    for name in load_config(path).agents:
+    config, before = load_config(path, overrides), load_config(path)
+    where = f"config: {str(path)!r}"
+    for name in before.agents:
         if name in config.agents:
-            AgentSpec.from_json(name).check_allowed(f"config: {str(path)!r}")
+            AgentSpec.from_json(name).check_allowed(where)
+    for name in before.own_code:
+        if name in config.own_code:
+            check_allowed(where, quoted(name))
     return config
 
 
-def is_config_of_run(path: Path) -> bool:
-    """Return True if a file is the config in a run's folder, for ``resumed_config``."""
-    others = (CHECKPOINT_NAME, STATE_NAME, METRICS_NAME)
-    return path.name == CONFIG_NAME and any((path.parent / name).exists() for name in others)
+def is_in_run(path: Path) -> bool:
+    """Return True if a file lies in a run's folder, so it may come from someone else."""
+    return any(
+        (path.parent / name).exists() for name in (CHECKPOINT_NAME, STATE_NAME, METRICS_NAME)
+    )
 
 
 @contextlib.contextmanager

@@ -169,7 +169,7 @@ def train_run(
             runs.check_run_folder(run_dir)
             stack.enter_context(runs.hold_run(run_dir, patience))
             before = load_config(run_dir / runs.CONFIG_NAME)
-            config = config or runs.resumed_config(run_dir)
+            config = config or runs.config_of_run(run_dir / runs.CONFIG_NAME)
             state = None
             if (run_dir / runs.STATE_NAME).exists():
                 _check_same(before, config, run_dir)
