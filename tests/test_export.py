@@ -69,7 +69,7 @@ def test_unsupported_model_is_refused_with_a_reason(tmp_path: Path) -> None:
         (model_of(RecurrentPPO, policy="MlpLstmPolicy"), "model"),
         (model_of(PPO, policy_kwargs=own_layer), "model ReLU Tanh"),
         (model_of(PPO, policy_kwargs={"activation_fn": Odd}), "model ReLU Tanh"),
-        (model_of(PPO, envs("mini")), "model"),
+        (model_of(PPO, envs("mini")), "layers"),
         (model_of(PPO, with_masks, "MultiInputPolicy"), "model MlpPolicy .zip"),
         (normalised, "model VecNormalize"),
         (diverged, "model"),

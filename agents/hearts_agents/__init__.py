@@ -20,17 +20,19 @@ if TYPE_CHECKING:
     from hearts_agents.envs.opponents import OpponentPool
     from hearts_agents.envs.sb3 import HeartsSB3VecEnv
     from hearts_agents.envs.vector import HeartsVectorEnv
+    from hearts_agents.models.layers import save_policy
 
 _LATER = {
     "HeartsEnv": "envs.gym_env",
     "HeartsSB3VecEnv": "envs.sb3",
     "HeartsVectorEnv": "envs.vector",
     "OpponentPool": "envs.opponents",
+    "save_policy": "models.layers",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import an environment on first use, so that players alone need no Gymnasium."""
+    """Import a name on first use, so that players alone need no Gymnasium."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
@@ -49,4 +51,5 @@ __all__ = [
     "allow_code",
     "as_agent",
     "make_agent",
+    "save_policy",
 ]

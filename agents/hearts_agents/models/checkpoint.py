@@ -11,6 +11,7 @@ Nothing in it can run code, and playing does not need torch.
 | `rules` | JSON: all fields of ``Rules`` |
 | `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
 | `training` | JSON: opponents, decisions, seed, figures; for people |
+| `greedy` | JSON: whether it takes the preferred action, or samples; optional, true if missing |
 | `digest` | the digest of everything else (``digest_of``); optional |
 
 Tensors are float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias`
@@ -69,6 +70,8 @@ class Checkpoint:
     """Information about the training, for people. Nothing depends on it."""
     module: str | None = None
     """The user's own torch module, as ``FILE.py:NAME``."""
+    greedy: bool = True
+    """If True, the player takes the preferred action, else it samples, unless an option says so."""
 
     @property
     def num_weights(self) -> int:
@@ -81,12 +84,14 @@ class Checkpoint:
         network = {"kind": "mlp", "layers": list(self.layers), "activation": self.activation}
         if self.module is not None:
             network = {"kind": "module", "module": self.module, "layers": list(self.layers)}
-        values = {
+        values: dict[str, Any] = {
             "encoder": {"name": self.encoder, **measures},
             "rules": self.rules.to_dict(),
             "network": network,
             "training": self.training,
         }
+        if not self.greedy:
+            values["greedy"] = False
         header = {name: json.dumps(value, allow_nan=False) for name, value in values.items()}
         return {"format": FORMAT, "version": str(VERSION)} | header
 
@@ -244,6 +249,11 @@ def _parse_header(
             f"digest: {where!r} is damaged; take another copy, or one of the run's checkpoints/"
         )
     parsed: dict[str, dict[str, Any]] = {}
+    if header.get("greedy", "true") not in ("true", "false"):
+        raise CheckpointError(
+            f"greedy: {header['greedy']!r} in {where!r} is neither true nor false; write the file "
+            "again with save_policy"
+        )
     for name in ("encoder", "rules", "network", "training"):
         try:
             parsed[name] = json.loads(header[name])
@@ -270,7 +280,8 @@ def _parse_header(
                 f"network.layers: {quoted(list(layers))} in {where!r} do not fit the {what}; "
                 f"the size must be {need}"
             )
-    return Checkpoint(rules, encoder, layers, activation, parsed["training"], module)
+    is_greedy = header.get("greedy") != "false"
+    return Checkpoint(rules, encoder, layers, activation, parsed["training"], module, is_greedy)
 
 
 def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:

@@ -256,9 +256,11 @@ class NetworkAgent(EncoderAgent):
         return self.network.logits(observations)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the weights."""
+        """Return the weights, and whether its file says that it samples."""
         for _, array in sorted(self.network.tensors().items()):
             yield array.tobytes()
+        if self.checkpoint is not None and not self.checkpoint.greedy:
+            yield b"sampled"
 
     def check_rules(self, rules: Rules) -> None:
         """Raise unless this player was trained for `rules`."""
@@ -273,13 +275,16 @@ class NetworkAgent(EncoderAgent):
         return f"<NetworkAgent {self.rules.name}: {sizes}>"
 
 
-def load_agent(path: str | Path, seed: int | None = None, *, greedy: bool = True) -> NetworkAgent:
+def load_agent(
+    path: str | Path, seed: int | None = None, *, greedy: bool | None = None
+) -> NetworkAgent:
     """Return the player of a checkpoint.
 
     Args:
         path: the file, or a run folder.
         seed: the seed for sampling, if it is not greedy.
-        greedy: if True, take the preferred action. If False, sample from the policy.
+        greedy: if True, take the preferred action. If False, sample from the policy. If None, as
+            the file says: files of ``hearts train`` are greedy.
 
     Raises:
         CheckpointError: if the file cannot be read (see ``read_checkpoint``).
@@ -292,4 +297,5 @@ def load_agent(path: str | Path, seed: int | None = None, *, greedy: bool = True
         make: Callable[..., Network] = resolve_name("hearts_agents.models.own_network:ModulePolicy")
         shape = encoder.space(meta.rules).shape
         network = make(meta.module, shape, meta.rules.num_actions, tensors)
+    greedy = meta.greedy if greedy is None else greedy
     return NetworkAgent(network, meta.rules, encoder, greedy=greedy, seed=seed, checkpoint=meta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +14,10 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
-from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.layers import save_policy
 from hearts_agents.models.network import Network
 from hearts_env import HeartsError, Rules
-from hearts_env.encoders import make_encoder
+from hearts_env.support.arguments import check_is
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.actor_critic import ACTIVATIONS, policy_tensors
 
@@ -29,6 +28,7 @@ def export_policy(
     rules: Rules | str = "two_player",
     *,
     observation: str = "flat",
+    greedy: bool = True,
     training: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the policy of a PPO, A2C or MaskablePPO as a player's file, atomically.
@@ -40,23 +40,18 @@ def export_policy(
         path: the file to write, preferably ``*.safetensors``.
         rules: the rules that it was trained on.
         observation: the name of the encoder that it was trained on.
+        greedy: if True, the player takes the preferred action. If False, it samples.
         training: facts about the training to record, as a mapping of JSON types.
 
     Raises:
         HeartsError: if its network is of another kind, or does not fit rules and observation, or
             its weights are not finite.
     """
-    rules = Rules.make(rules)
     policy = getattr(model, "policy", None)
     if not isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy):
         raise HeartsError(
             f"model: a {type(model).__name__} has no policy that can be exported; give a PPO, A2C "
             "or MaskablePPO with MlpPolicy"
-        )
-    if not isinstance(observation, str):
-        raise HeartsError(
-            f"observation: {observation!r} is not the name of an encoder; register yours with "
-            "register_encoder"
         )
     if isinstance(policy.observation_space, spaces.Dict):
         raise HeartsError(
@@ -64,24 +59,19 @@ def export_policy(
             "the file that model.save wrote (hearts evaluate model.zip --allow-code), or train "
             "with MlpPolicy and action_mask='info'"
         )
-    tensors = policy_tensors(policy_layers(policy))
-    sizes = Network(tensors).sizes
-    inputs = math.prod(make_encoder(observation).space(rules).shape)
-    if (sizes[0], sizes[-1]) != (inputs, rules.num_actions):
-        raise HeartsError(
-            f"model: {sizes[0]} inputs, {sizes[-1]} actions; {observation!r} of {rules.name} has "
-            f"{inputs} and {rules.num_actions}; give the rules and observation it was trained on"
-        )
-    activation = _activation(model, tensors)
+    training = training or {}
+    check_is("training", training, Mapping, "give a mapping of JSON types")
+    layers = policy_layers(policy)
     facts = {"algorithm": type(model).__name__, "decisions": int(model.num_timesteps)}
-    try:
-        facts |= json.loads(json.dumps(dict(training or {}), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise HeartsError(f"training: {error}; give a mapping of JSON types") from None
-    meta = Checkpoint(
-        rules=rules, encoder=observation, layers=sizes, activation=activation, training=facts
+    save_policy(
+        [(layer.weight, layer.bias) for layer in layers],
+        path,
+        rules,
+        observation,
+        greedy=greedy,
+        activation=_activation(model, policy_tensors(layers)),
+        training={**facts, **training},
     )
-    save_checkpoint(path, tensors, meta)
 
 
 def _activation(model: Any, tensors: Tensors) -> str:
@@ -99,7 +89,8 @@ def _activation(model: Any, tensors: Tensors) -> str:
             theirs = model.policy.get_distribution(inputs).distribution.logits.cpu().numpy()
         except TypeError:  # a recurrent policy needs more arguments
             theirs = np.nan
-    for activation in ACTIVATIONS:
+    is_plain = Network(tensors).sizes[0] == math.prod(space.shape)
+    for activation in ACTIVATIONS if is_plain else ():
         ours = Network(tensors, activation).logits(observations)
         ours = ours - ours.max(1)[:, None]
         if np.allclose(ours - np.log(np.exp(ours).sum(1))[:, None], theirs, atol=1e-3):
