@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import CheckpointError
 from hearts_env.solve.tree import Tree
+from hearts_train.cli.app import app
 from hearts_train.learn import games as sp
 from hearts_train.learn.config_files import load_config, make_config, shipped_configs
 from hearts_train.learn.loop import exploitabilities, make_learner
+from hearts_train.learn.runs import CHECKPOINTS_NAME, read_metrics
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
+from tests.training_runs import smaller
 
 RECIPE: dict[str, Any] = {
     "threads": 1,
@@ -48,18 +55,34 @@ def assert_same(made: Any, other: Any) -> None:
         np.testing.assert_array_equal(array, theirs[name], err_msg=name)
 
 
-@quick_cases(
-    "name", sorted(shipped_configs()), ["demo", "classic", "mini_selfplay", "champion_small"]
-)
-def test_shipped_configs_train(name):
-    less = ["env.num_envs=16", "ppo.num_steps=8", "ppo.batch_size=32", "pretraining.positions=0"]
-    made = make_learner(load_config(name, [*less, "threads=2", "exact.minibatches=1"]))
-    before = made.tensors()
-    for _ in range(3):
-        made.update()
-    after = made.tensors()
-    assert before.keys() == after.keys()
-    assert any(not np.array_equal(array, after[name]) for name, array in before.items())
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(shipped_configs()))
+def test_shipped_configs_train_resume_and_play(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def hearts(*words: str) -> Any:
+        done = CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    less, more = ([f"--set={one}" for one in smaller(name, updates)] for updates in (2, 4))
+    opponents = {"easy", "standard", *load_config(name).evaluation.opponents}
+    for words in (
+        ["train", name, "--run", "player", *less],
+        ["train", "--resume", "player", *more],
+    ):
+        figures = hearts(*words)["evaluations"]
+        assert opponents <= {one["opponent"] for one in figures}
+    played = hearts("evaluate", "player", "--deals", "2", "--opponents", "easy")
+    assert [figures["faults"] for figures in played] == [0]
+    updates = [row["kind"] for row in read_metrics(Path("player"))].count("update")
+    assert updates == 4 + bool(load_config(name).pretraining.positions)
+    first, second, third = (
+        read_checkpoint(path)[0] for path in sorted(Path("player", CHECKPOINTS_NAME).iterdir())
+    )
+    for before, after in ((first, second), (second, third)):
+        assert before.keys() == after.keys()
+        assert any(not np.array_equal(array, after[key]) for key, array in before.items())
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "vrpo"])

@@ -38,6 +38,39 @@ def recipe(*overrides: str) -> TrainConfig:
     )
 
 
+MOST = {
+    "threads": 1,
+    "env.num_envs": 16,
+    "ppo.num_steps": 8,
+    "ppo.batch_size": 32,
+    "exact.minibatches": 1,
+    "exact.batch_size": 128,
+    "pretraining.positions": 64,
+    "pretraining.batch_size": 64,
+    "evaluation.times": 1,
+    "evaluation.deals": 2,
+    "evaluation.final_deals": 2,
+}
+"""The largest numbers that `smaller` leaves in a config."""
+
+
+def smaller(name: str, updates: int = 2) -> list[str]:
+    """Return overrides that reduce the numbers of a config to `MOST`, and its length to `updates`.
+
+    The algorithm, the encoder, the network, the magnet and the opponents stay. Of `mini`, whose
+    tree takes many seconds, three cards are dealt instead of five.
+    """
+    given = load_config(name).model_dump()
+    fewer: dict[str, Any] = {}
+    for key, most in MOST.items():
+        section, _, setting = key.rpartition(".")
+        fewer[key] = min(most, (given[section] if section else given)[setting])
+    fewer["budget.decisions"] = updates * fewer["env.num_envs"] * fewer["ppo.num_steps"]
+    if given["env"]["rules"] == "mini":
+        fewer["env.rules"] = "mini hand_size=3"
+    return [f"{key}={value}" for key, value in fewer.items()]
+
+
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip pictures and TensorBoard, which take longer than the training."""
