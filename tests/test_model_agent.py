@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
@@ -19,6 +20,7 @@ from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
+from hearts_agents.models import libraries, onnx_files
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, HeartsError, Rules
@@ -263,9 +265,16 @@ def _matrix(array, name):
     return _field(5, facts + _field(9, array.astype("<f4").tobytes()))
 
 
-def _node(kind, *inputs, out):
+def _elsewhere(shape, name, **place):
+    """A matrix with its numbers in another file."""
+    facts = b"".join(_field(1, size) for size in shape) + _field(2, 1) + _field(8, name)
+    pairs = (_field(1, key) + _field(2, str(value)) for key, value in place.items())
+    return facts + b"".join(_field(13, pair) for pair in pairs) + _field(14, 1)
+
+
+def _node(kind, *inputs, out, more=b""):
     words = b"".join(_field(1, name) for name in inputs)
-    return _field(1, words + _field(2, out) + _field(4, kind))
+    return _field(1, words + _field(2, out) + _field(4, kind) + more)
 
 
 def _model(nodes, inputs, columns, batch="n"):
@@ -286,6 +295,26 @@ def onnx(weights=WEIGHTS, taken=("n", SIZE), *, kind=1, more=b""):
     """An ONNX model that multiplies its input by a matrix."""
     inputs = _matrix(weights, "w") + _field(11, _put("x", taken, kind)) + more
     return _model(_node("MatMul", "x", "w", out="y"), inputs, weights.shape[1], taken[0])
+
+
+def beside(**place):
+    """An ONNX model that multiplies its input by a matrix in another file."""
+    inputs = _field(5, _elsewhere(WEIGHTS.shape, "w", **place)) + _field(11, _put("x", ("n", SIZE)))
+    return _model(_node("MatMul", "x", "w", out="y"), inputs, ACTIONS)
+
+
+def in_branches(**place):
+    """An ONNX model whose matrix is in another file, in a node of each branch of an If."""
+    tensor = _field(1, "value") + _field(5, _elsewhere(WEIGHTS.shape, "w", **place)) + _field(20, 4)
+    made = _node("Constant", out="w", more=_field(5, tensor))
+    graph = made + _node("MatMul", "x", "w", out="z") + _field(2, "b") + _field(12, _put("z", ()))
+    both = b"".join(
+        _field(5, _field(1, name) + _field(6, graph) + _field(20, 5))
+        for name in ("then_branch", "else_branch")
+    )
+    always = _field(5, _field(2, 9) + _field(8, "c") + _field(9, b"\1"))
+    inputs = always + _field(11, _put("x", ("n", SIZE)))
+    return _model(_node("If", "c", out="y", more=both), inputs, ACTIONS)
 
 
 def script(module, example):
@@ -336,6 +365,83 @@ def test_onnx_model_with_mask_gets_legal_actions(views, tmp_path):
     assert best_of(logits, views) != best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
 
 
+@pytest.mark.parametrize("model", [beside, in_branches])
+def test_onnx_weights_are_those_beside_model(model, views, tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    length, matrices = WEIGHTS.nbytes, {"a": WEIGHTS, "b": -WEIGHTS}
+    for name, weights in matrices.items():
+        (tmp_path / name).mkdir()
+        data = model(location="model.data", offset=8, length=length)
+        (tmp_path / name / "model.onnx").write_bytes(data)
+        (tmp_path / name / "model.data").write_bytes(bytes(8) + weights.tobytes() + b"more")
+    digests = set()
+    for current in matrices:
+        monkeypatch.chdir(tmp_path / current)
+        for name, weights in matrices.items():
+            expected = best_of(seen(views).astype(np.float32) @ weights, views)
+            spec = f"../{name}/model.onnx?encoder=flat&rules=micro"
+            assert_plays(make_agent(spec), views, expected)
+            digests.add(Participant(spec, 0).digest)
+    assert len(digests) == 2
+    agent = make_agent("model.onnx?encoder=flat&rules=micro")
+    shutil.rmtree(tmp_path / "b")  # the player keeps its own copy
+    monkeypatch.chdir(tmp_path)
+    assert_plays(agent, views, expected)
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        ("../model.data", "outside folder"),
+        ("{}/model.data", "outside folder"),
+        ("sub/link", "outside folder"),
+        ("sub", "sub folder put"),
+        ("pipe", "pipe folder put"),
+        ("none.data", "none.data folder put"),
+        ("", "folder put"),
+        ("a\0b", "ONNX null"),
+        ("*/_ORT_MEM_ADDR_/*", "folder put"),
+        ("short", "ONNX short"),
+    ],
+)
+def test_onnx_weights_elsewhere_are_refused(location, message, tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    home = tmp_path / "home"
+    (home / "sub").mkdir(parents=True)
+    for path in (tmp_path / "model.data", home / "short"):
+        path.write_bytes(WEIGHTS.tobytes()[: None if path.parent == tmp_path else -1])
+    (home / "sub" / "link").symlink_to(tmp_path / "model.data")
+    os.mkfifo(home / "pipe")
+    place = {"location": location.format(tmp_path), "length": WEIGHTS.nbytes}
+    (home / "model.onnx").write_bytes(beside(**place))
+    monkeypatch.chdir(home)
+    with raises_hearts_error(HeartsError, "agent", *message.split()):
+        make_agent("model.onnx?encoder=flat&rules=micro")
+
+
+def test_onnx_weights_used_many_times_are_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_files, "_MOST", 10 * WEIGHTS.nbytes)
+    (tmp_path / "model.data").write_bytes(WEIGHTS.tobytes())
+    tensor = _field(5, _elsewhere(WEIGHTS.shape, "w", location="model.data"))
+    for times in (10, 11):
+        model = _field(7, times * tensor)
+        with contextlib.ExitStack() as stack:
+            if times == 11:
+                stack.enter_context(pytest.raises(ValueError, match="more than"))
+            whole = onnx_files.whole_model(model, tmp_path / "model.onnx")
+            assert len(whole) > times * WEIGHTS.nbytes
+
+
+def test_onnx_runtime_reads_no_file_itself(tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "model.onnx").write_bytes(beside(location="model.data"))
+    (tmp_path / "model.data").write_bytes(WEIGHTS.tobytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(libraries, "whole_model", lambda model, path: model)
+    with raises_hearts_error(HeartsError, "agent", "ONNX"):
+        make_agent("model.onnx?encoder=flat&rules=micro")
+
+
 @pytest.mark.parametrize("is_traced", [False, True])
 def test_torch_module_is_copied_when_made_an_agent(is_traced, views):
     module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
@@ -376,6 +482,8 @@ def test_onnx_evaluates_without_trust(linear):
         (onnx(more=_field(11, _put("h", ("n", 8)))), "?encoder=flat", "agent 2 h action_mask"),
         (onnx(more=_field(11, _put("mask", ("n", 8), 8))), "?encoder=flat", "agent string masks"),
         (b"hello", "?encoder=flat", "agent ONNX"),
+        (onnx()[:-1], "?encoder=flat", "agent ONNX"),
+        (b":" + b"\xff" * 20, "?encoder=flat", "agent ONNX"),
         (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "agent NaN"),
     ],
 )

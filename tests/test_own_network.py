@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +11,21 @@ import pytest
 import torch
 
 from hearts_agents import make_agent
-from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.models.checkpoint import (
+    Checkpoint,
+    find_encoder,
+    read_checkpoint,
+    save_checkpoint,
+)
+from hearts_agents.models.own_network import ModulePolicy
 from hearts_agents.user_code import TRUST
-from hearts_env import BatchGame, HeartsError
+from hearts_env import BatchGame, HeartsError, Rules
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import make_config
 from hearts_train.learn.loop import make_learner
 from hearts_train.learn.training import train
+from hearts_train.measure.participants import Participant
 from tests.refusals import raises_hearts_error
 from tests.test_cli import run
 from tests.training_runs import assert_same_history, on_update, stop
@@ -140,6 +149,21 @@ def test_own_network_trains_and_evaluates_by_name(code, tmp_path, monkeypatch, q
     assert refused.exit_code == 2
     assert "--allow-code" in refused.stderr
     assert refused.stderr.count("\n") == 1
+
+
+def test_digest_covers_code_of_network_and_encoder(code, tmp_path):
+    rules, player = Rules.preset("micro"), str(tmp_path / "mine.safetensors")
+    files = [Path(shutil.copy(code, tmp_path / name)) for name in ("net.py", "encoder.py")]
+    module, encoder = f"{files[0]}:MyNet", f"{files[1]}:MyEncoder"
+    shape = find_encoder(encoder).space(rules).shape
+    meta = Checkpoint(rules, encoder, (math.prod(shape), rules.num_actions), "", module=module)
+    tensors = ModulePolicy(module, shape, rules.num_actions).tensors()
+    save_checkpoint(player, tensors, meta)
+    digests = {Participant(player, 0).digest}
+    for file in files:
+        file.write_text(CODE.replace("[:, -1]", "[:, 0]").replace("= 1", "= 2"))
+        digests.add(Participant(player, 0).digest)
+    assert len(digests) == 3
 
 
 def test_training_own_code_ends_with_a_command_that_works(code, tmp_path, quick):

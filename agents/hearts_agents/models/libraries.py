@@ -11,9 +11,11 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import warnings
 import zipfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import numpy as np
 from gymnasium import spaces
 
 from hearts_agents.models.network import EncoderAgent, trained_for_others
+from hearts_agents.models.onnx_files import whole_model
 from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import ENCODERS
@@ -33,6 +36,8 @@ _TRIALS = (1, 3)
 """The numbers of observations in the trials of a model."""
 _NEEDED = ("policy_class", "observation_space", "action_space", "policy_kwargs")
 """The fields of a stable-baselines3 file that are unpickled."""
+_ONNX_FOLDER = "session.model_external_initializers_file_folder_path"
+"""The setting of onnxruntime for the folder of weights in other files."""
 _OUTPUTS = ("get_distribution", "quantile_net", "q_net")
 """The members of a stable-baselines3 policy that give logits or values, in order of preference."""
 _SEEN = ("observation", "action_mask")
@@ -75,7 +80,7 @@ class ModelAgent(EncoderAgent):
         """
         is_file = isinstance(source, str | Path)
         name = str(source) if is_file else type(source).__name__
-        self._data = _read(name) if is_file else None
+        self._data = self._content(name) if is_file else None
         encoder = encoder or self.default_encoder
         if encoder is None:
             fix = 'make_agent(model, encoder="flat")'
@@ -101,6 +106,10 @@ class ModelAgent(EncoderAgent):
         self._load()
         if self.rules is not None:
             self.check_rules(self.rules)
+
+    def _content(self, path: str) -> bytes:
+        """Return a file with everything that the model is made of."""
+        return _read(path)
 
     def _copied(self, model: Any) -> Any:
         """Return a copy of the part of a model in memory that plays."""
@@ -177,7 +186,7 @@ class ModelAgent(EncoderAgent):
         return np.clip(weights, np.finfo(np.float32).min, np.finfo(np.float32).max)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the file, or the weights."""
+        """Return the file with everything in it, or the weights."""
         if self._data is not None:
             yield self._data
             return
@@ -205,15 +214,24 @@ class OnnxAgent(ModelAgent):
     It takes observations and, in an input with "mask" in its name, the legal actions.
     """
 
+    def _content(self, path: str) -> bytes:
+        with self._blamed(path):
+            return whole_model(super()._content(path), Path(path))
+
+    def _blamed(self, path: str) -> AbstractContextManager[None]:
+        return blamed(
+            f"agent: {quoted(path)} cannot be loaded as an ONNX model",
+            "write it with torch.onnx.export(..., external_data=False)",
+        )
+
     def _load(self) -> None:
         runtime = library("onnxruntime", f"agent: {quoted(self.name)}", "onnx")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # many players may play
         options.log_severity_level = 4
-        with blamed(
-            f"agent: {quoted(self.name)} cannot be loaded as an ONNX model",
-            "write it with torch.onnx.export(..., external_data=False)",
-        ):
+        # The content is whole. Nothing is read from the current folder, whatever it names.
+        options.add_session_config_entry(_ONNX_FOLDER, os.devnull)
+        with self._blamed(self.name):
             self._model = runtime.InferenceSession(
                 self._data, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )

@@ -17,6 +17,7 @@ import numpy as np
 
 from hearts_agents.base import Actions, Probs, StochasticAgent, check_turn, check_views
 from hearts_agents.models.checkpoint import Checkpoint, find_encoder, read_checkpoint
+from hearts_agents.user_code import code_file, is_code
 from hearts_env.batch.views import BatchView
 from hearts_env.encoders import Encoder, make_encoder, observation_form
 from hearts_env.rules.rules import Rules
@@ -24,6 +25,7 @@ from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
 from hearts_env.support.distinct import distinct
 from hearts_env.support.errors import CheckpointError
+from hearts_env.support.files import kind_of
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
 
@@ -256,11 +258,18 @@ class NetworkAgent(EncoderAgent):
         return self.network.logits(observations)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the weights, and whether its file says that it samples."""
+        """Return the weights, what else its file says, and the code of its network and encoder."""
         for _, array in sorted(self.network.tensors().items()):
             yield array.tobytes()
-        if self.checkpoint is not None and not self.checkpoint.greedy:
+        meta = self.checkpoint
+        if meta is None:
+            return
+        if not meta.greedy:
             yield b"sampled"
+        for name in (meta.module, meta.encoder):
+            path = code_file(name) if name is not None and is_code(name) else None
+            if path is not None and kind_of(path) == "file":
+                yield path.read_bytes()
 
     def check_rules(self, rules: Rules) -> None:
         """Raise unless this player was trained for `rules`."""
