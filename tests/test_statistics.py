@@ -179,7 +179,7 @@ def test_comparison_with_more_players_seats_one_among_copies():
 
 
 def test_agent_is_not_better_than_itself():
-    result = compare("standard", "standard", "micro", Question(0, 0.5), seed=1)
+    result = compare("standard", "standard-v1", "micro", Question(0, 0.5), seed=1)
     assert (result.verdict, result.mean, result.sd) == ("low", 0.0, 0.0)
     assert result.ci95[0] < 0 < result.ci95[1]
 
@@ -187,7 +187,7 @@ def test_agent_is_not_better_than_itself():
 def test_stopped_comparison_resumes_to_the_same_result(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
     question, play = Question(-0.1, 0.1), Duel.play
-    wanted = compare("easy", "easy", "micro", question, deals=900, seed=3)
+    wanted = compare("easy", "random", "micro", question, deals=900, seed=3)
 
     def stop(self, first, deals, progress=None):
         if first > 200:
@@ -195,18 +195,18 @@ def test_stopped_comparison_resumes_to_the_same_result(tmp_path, monkeypatch):
         return play(self, first, deals, progress)
 
     monkeypatch.setattr(Duel, "play", stop)
-    some = compare("easy", "easy", "micro", question, deals=900, seed=3, save=kept)
+    some = compare("easy", "random", "micro", question, deals=900, seed=3, save=kept)
     assert some.interrupted
     assert some.verdict == "open"
     assert some.looks == wanted.looks[: len(some.looks)]
     monkeypatch.setattr(Duel, "play", play)
-    result = compare("easy", "easy", "micro", question, deals=900, seed=3, resume=kept)
+    result = compare("easy", "random", "micro", question, deals=900, seed=3, resume=kept)
     assert replace(result, seconds=0) == replace(wanted, seconds=0)
     with raises_hearts_error(HeartsError, "resume"):
-        compare("easy", "easy", "micro", Question(0, 0.1), deals=900, seed=3, resume=kept)
+        compare("easy", "random", "micro", Question(0, 0.1), deals=900, seed=3, resume=kept)
     monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
     with raises_hearts_error(HeartsError, "resume"):
-        compare("easy", "easy", "micro", question, deals=900, seed=3, resume=kept)
+        compare("easy", "random", "micro", question, deals=900, seed=3, resume=kept)
 
 
 @pytest.mark.parametrize(

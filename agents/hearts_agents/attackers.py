@@ -8,6 +8,7 @@ of a best response's.
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -93,7 +94,7 @@ class Attacker(CachingAgent):
                 f"method: {method!r} is not an attacker; {did_you_mean(method, METHODS)}"
             )
         self.method = method
-        self.model = make_agent(model, seed=0) if isinstance(model, str) else model
+        self.model = make_agent(model, seed=0) if isinstance(model, str | os.PathLike) else model
         self.tricks = check_number("tricks", tricks, 0, k.MAX_CARDS)
         self.epsilon = check_chance("epsilon", epsilon)
         self.awake = check_awake(awake)

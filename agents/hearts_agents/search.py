@@ -236,7 +236,7 @@ class PimcBelief(Pimc):
                 f"model: {model!r} cannot be its own model; give another agent, such as pimc"
             )
         spec = AgentSpec.parse(model)
-        self.model = spec.make(0 if isinstance(model, str) else None)
+        self.model = spec.make(0 if spec.is_named else None)
         self._of_model = replace(spec, agent=None)
         self.epsilon = check_chance("epsilon", epsilon)
         if not self.epsilon:

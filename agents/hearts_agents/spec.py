@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 import re
+import shlex
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -48,12 +49,14 @@ from hearts_agents.user_code import (
     is_code_allowed,
 )
 from hearts_env import HeartsError, Rules
-from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.errors import CheckpointError, did_you_mean, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import format_of
 
 _CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """Code: a file or module, and the name in it. No module can be named ``exec``."""
+_PLAIN_PATH = re.compile(r"[\w.][\w./\\+-]*")
+"""A path without the marks of options, lists, code or programs."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 
 
@@ -96,9 +99,7 @@ class AgentSpec:
         if isinstance(agent, AgentSpec):
             return agent
         if isinstance(agent, os.PathLike):
-            path = os.fspath(agent)
-            if cls.from_json(path).kind is not Kind.FILE:  # it must look like a path in records
-                path = os.path.join(os.curdir, path)
+            path = path_name(agent)
             return cls(Kind.FILE, path, path)
         if not isinstance(agent, str):
             return cls(Kind.OBJECT, type(agent).__name__, None, agent=agent)
@@ -178,8 +179,9 @@ class AgentSpec:
     @property
     def _risk(self) -> str:
         """The reason why loading the file can run code from it, or "" if it cannot."""
-        risks = (risk for suffix, risk in RISKS.items() if self.name.endswith(suffix))
-        return next(risks, "") if self.kind is Kind.FILE else ""
+        if self.kind is not Kind.FILE or kind_of(self.name) == "folder":
+            return ""
+        return next((risk for suffix, risk in RISKS.items() if self.name.endswith(suffix)), "")
 
     def _all(self) -> Iterator[AgentSpec]:
         """Yield the spec, then a spec for each option's value, in case it names an agent."""
@@ -213,7 +215,9 @@ class AgentSpec:
             return factory
         if self.kind is Kind.FILE:
             refuse_weights(self.name)
-            suffix = next((one for one in FILES if self.name.endswith(one)), CHECKPOINT_SUFFIX)
+            is_folder = kind_of(self.name) == "folder"  # of a run, however it is called
+            suffixes = () if is_folder else FILES
+            suffix = next((one for one in suffixes if self.name.endswith(one)), CHECKPOINT_SUFFIX)
             place = FILES[suffix]
             if suffix == CHECKPOINT_SUFFIX:
                 place = FORMATS.get(format_of(self.name) or "", place)
@@ -240,6 +244,10 @@ class AgentSpec:
             return player
         factory, texts = self.factory, self.options
         if self._risk and not (allow_code or is_code_allowed()):
+            if not kind_of(self.name):
+                raise CheckpointError(
+                    f"agent: there is no file {quoted(self.name)}; check the path"
+                )
             raise HeartsError(
                 f"allow_code: loading {quoted(self.name)} can run any code in it "
                 f"({self._risk}); if you trust its author, add --allow-code, or in Python "
@@ -367,6 +375,22 @@ def make_agent(
         CheckpointError: if there is no checkpoint at the path.
     """
     return AgentSpec.parse(agent).make(seed, allow_code=allow_code, **options)
+
+
+def path_name(path: str | os.PathLike[str]) -> str:
+    """Return the name of an agent at a path: ``./pro`` for the folder ``pro``.
+
+    The name cannot be read as a player, code, a program, a list, or an option of a command.
+    """
+    name = os.fsdecode(path)
+    if _PLAIN_PATH.fullmatch(name) and AgentSpec.from_json(name).kind is Kind.FILE:
+        return name
+    return os.path.join(os.curdir, name)
+
+
+def quoted_path(path: str | os.PathLike[str]) -> str:
+    """Return ``path_name`` for a shell's command line."""
+    return shlex.quote(path_name(path))
 
 
 def _split(spec: str) -> tuple[str, dict[str, str]]:

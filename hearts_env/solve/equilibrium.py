@@ -99,17 +99,17 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
     """Return the policies from a file written by ``Equilibrium.save`` or ``Solver.save``.
 
     Args:
-        path: the file, or ``micro`` or ``mini`` for the policies in the package.
+        path: the file, or the text ``micro`` or ``mini`` for the policies in the package.
         max_memory: the most memory of the tree, in gigabytes.
 
     Raises:
         CheckpointError: the file has no policies, or they do not fit this version's tree.
     """
-    rules = None
-    if str(path) in SHIPPED:
+    file, rules = Path(path), None
+    if isinstance(path, str) and path in SHIPPED:
         # A policy in the package is for single deals: the preset's match rules may change.
-        path, rules = shipped_file(str(path)), Rules.preset(str(path))
-    saved = read_solved(path, check_memory(max_memory), rules)
+        file, rules = shipped_file(path), Rules.preset(path)
+    saved = read_solved(file, check_memory(max_memory), rules)
     tree, arrays, curve = saved.tree, saved.arrays, tuple(saved.curve)
     if saved.kind == "state":
         first, second = (tree.sides[p].chances(arrays[f"averages{p}"]) for p in range(2))

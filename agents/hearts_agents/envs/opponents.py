@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hearts_agents.base import Agent, check_rules
 from hearts_agents.registry import model_factory
-from hearts_agents.spec import make_agent
+from hearts_agents.spec import AgentSpec, make_agent
 from hearts_agents.user_code import describe
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.support.arguments import check_number
@@ -100,7 +100,7 @@ class OpponentPool:
             HeartsError: if the agent is unknown, or the weight is negative or not finite.
         """
         if name is None and isinstance(agent, str | os.PathLike):
-            name = os.fspath(agent)
+            name = AgentSpec.parse(agent).label
         weight = _check_weight(weight)
         opponent = make_agent(agent)
         name = name or opponent.name or type(opponent).__name__

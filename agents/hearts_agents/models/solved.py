@@ -87,4 +87,4 @@ def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
     Raises:
         CheckpointError: if it is not such a file, or has another version.
     """
-    return SolvedAgent(load(path), seed)
+    return SolvedAgent(load(Path(path)), seed)

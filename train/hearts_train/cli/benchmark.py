@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from hearts_agents.spec import AgentSpec
+from hearts_agents.spec import AgentSpec, quoted_path
 from hearts_env import Rules
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import write_whole
@@ -72,8 +72,8 @@ def declared(texts: list[str]) -> dict[str, str]:
 
 
 def paths_in(spec: str) -> list[str]:
-    """Return the words of an agent's name that can be paths."""
-    return _BETWEEN_PATHS.split(spec)
+    """Return the parts of an agent's name that can be paths: all of it, or a word."""
+    return [spec, *_BETWEEN_PATHS.split(spec)]
 
 
 def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
@@ -100,7 +100,8 @@ def write(record: dict[str, Any], target: str) -> None:
         console.print_json(record, target)
         return
     write_whole(Path(target), encoded(record))
-    console.note(f"written: {target}; see the agent's worst deals with: hearts replay {target}")
+    file = quoted_path(target)
+    console.note(f"written: {file}; see the agent's worst deals with: hearts replay {file}")
 
 
 def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> None:

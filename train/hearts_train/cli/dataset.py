@@ -60,9 +60,7 @@ def dataset(
     as_json: Json = None,
 ) -> None:
     """Record games as Parquet tables and Minari episodes."""
-    import shlex
-
-    from hearts_agents.spec import AgentSpec
+    from hearts_agents.spec import AgentSpec, quoted_path
     from hearts_env import Rules
     from hearts_train.data.folder import SHEET, is_unfinished, make_dataset, unfinished_options
     from hearts_train.data.options import DatasetOptions
@@ -92,9 +90,11 @@ def dataset(
         ).facts
     except (KeyboardInterrupt, OSError):
         if is_unfinished(folder):
-            words = ["hearts", "dataset", str(folder), "--resume"]
-            words += ["--allow-code"] * any(AgentSpec.parse(a).runs_code for a in options.agents)
-            console.note(f"saved; continue with: {shlex.join(words)}")
+            is_code = any(AgentSpec.parse(agent).runs_code for agent in options.agents)
+            allow = " --allow-code" * is_code
+            console.note(
+                f"saved; continue with: hearts dataset {quoted_path(folder)} --resume{allow}"
+            )
         raise
     _show(folder, facts)
     console.note(f"for its content and how to load it, see {folder / SHEET}")

@@ -256,7 +256,12 @@ def check_new(path: Path | None, option: str) -> None:
 
 
 def names_in(text: str, option: str) -> list[str]:
-    """Return the names in a comma-separated list."""
+    """Return the names in a comma-separated list. A path that exists is one name."""
+    from hearts_agents.registry import looks_like_path
+    from hearts_env.support.files import kind_of
+
+    if looks_like_path(text) and kind_of(text):
+        return [text]
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise Mistake(f"{option}: {text!r} has no name; give one, or several with commas")

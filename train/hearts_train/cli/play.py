@@ -66,6 +66,7 @@ def play(
     analyse' can read the saved file.
     """
     from hearts_agents.champion import strongest
+    from hearts_agents.spec import quoted_path
     from hearts_env.rules.rules import Rules
     from hearts_env.support.arguments import check_seed
     from hearts_env.support.files import held, lock_beside
@@ -88,7 +89,7 @@ def play(
     if path is None:
         left += " Only a game with --save FILE can be continued."
     else:
-        left += f" Continue it with: hearts play --resume {shlex.quote(str(path))}"
+        left += f" Continue it with: hearts play --resume {quoted_path(path)}"
     with contextlib.ExitStack() as stack:
         if path is not None:
             stack.enter_context(held(lock_beside(path), f"game: {str(path)!r}"))

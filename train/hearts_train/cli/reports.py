@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from hearts_agents.spec import AgentSpec
+from hearts_agents.spec import AgentSpec, quoted_path
 from hearts_env import __version__
 from hearts_env.render.scene import count_text
 from hearts_train import console
@@ -48,7 +48,7 @@ def say_how_to_continue(command: str, path: Path | None) -> None:
         agents, _ = read_saved(path)
         is_code = any(agent.runs_code for agent in agents)
         allow = " --allow-code" if is_code else ""
-        file = shlex.quote(str(path))
+        file = quoted_path(path)
         console.note(f"saved; continue with: hearts {command} --resume {file}{allow}")
 
 
@@ -74,7 +74,7 @@ def stoppable(command: str = "", path: Path | None = None) -> Iterator[None]:
 def say_written(out: Path | None) -> None:
     """Print which file a command has written, if any."""
     if out is not None:
-        console.note(f"written: {out}")
+        console.note(f"written: {quoted_path(out)}")
 
 
 def command_line() -> str:

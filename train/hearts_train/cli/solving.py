@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from hearts_agents.attackers import METHODS
+from hearts_agents.spec import quoted_path
 from hearts_env import Rules
 from hearts_env.render.scene import count_text
 from hearts_env.solve.best_response import Exploitability, exploitability
@@ -81,7 +81,7 @@ def solve_deck(
                     solver.save(state_file)
             console.note(
                 f"stopped after {solver.iteration:,} iterations; continue with: "
-                f"hearts solve --resume {shlex.quote(str(state_file))}"
+                f"hearts solve --resume {quoted_path(state_file)}"
             )
     return result
 

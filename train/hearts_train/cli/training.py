@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from hearts_agents.spec import path_name, quoted_path
 from hearts_env.support.errors import quoted
 from hearts_train import console
 from hearts_train.cli.reports import command_line, show_evaluations, with_origin
@@ -43,7 +43,7 @@ def train_and_evaluate(
         with contextlib.suppress(OSError):  # after SIGHUP there is no terminal
             console.note(
                 f"stopped after {result.decisions:,} decisions; continue with: "
-                f"hearts train --resume {shlex.quote(str(result.run_dir))}"
+                f"hearts train --resume {quoted_path(result.run_dir)}"
                 + " --allow-code"
                 * config.runs_code
             )
@@ -79,7 +79,7 @@ def train_and_evaluate(
     )
     _say_paths(paths)
     allow = " --allow-code" * bool(config.own_code)
-    player = shlex.quote(str(result.run_dir))
+    player = quoted_path(result.run_dir)
     console.say(f"\nPlay against it: hearts play --opponent {player}{allow}")
     if interrupted:
         raise console.stopped()
@@ -106,7 +106,7 @@ def train_seeds(
         console.print_table(*result.table())
         _say_paths(
             {
-                "runs": result.folder / "seed-*",
+                "runs": result.folder,
                 "figures": result.folder / SEEDS_NAME,
                 "learning curve": result.folder / runs.CURVE_NAME,
             }
@@ -136,8 +136,8 @@ def seeds_in(text: str) -> list[int]:
 
 def _say_paths(paths: Mapping[str, Path]) -> None:
     for name, path in paths.items():
-        if path.exists() or "*" in path.name:  # without evaluations there is no curve
-            console.say(f"{name + ':':16}{path}")
+        if path.exists():  # without evaluations there is no curve
+            console.say(f"{name + ':':16}{quoted_path(path)}")
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
@@ -154,8 +154,8 @@ def _record(
 ) -> dict[str, Any]:
     """Return a run as ``--json`` prints it."""
     return {
-        "run": str(result.run_dir),
-        "checkpoint": str(result.checkpoint),
+        "run": path_name(result.run_dir),
+        "checkpoint": path_name(result.checkpoint),
         "decisions": result.decisions,
         "seconds": result.seconds,
         "learning_seconds": result.learning_seconds,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 
 from hearts_agents.base import check_rules
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_agents.spec import make_agent
+from hearts_agents.spec import make_agent, quoted_path
 from hearts_env.solve.best_response import action_probs_in, exploitability
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
@@ -253,10 +252,10 @@ class Trainer:
         """Return the metadata of the player's file."""
         config, counters = self.config, self.counters
         exploited = metrics.latest_exploitability or {}
-        settings, learner = str(run_dir / runs.CONFIG_NAME), type(self.learner)
-        command = f"hearts train {shlex.quote(settings)}" + " --allow-code" * config.runs_code
+        settings, learner = run_dir / runs.CONFIG_NAME, type(self.learner)
+        command = f"hearts train {quoted_path(settings)}" + " --allow-code" * config.runs_code
         if not learner.__module__.startswith("hearts_train."):
-            command = f"train(load_config({settings!r}), learner={learner.__name__})"
+            command = f"train(load_config({str(settings)!r}), learner={learner.__name__})"
         training = {
             "name": config.name,
             "algorithm": self.learner.algorithm,
@@ -300,9 +299,9 @@ def _saving(run_dir: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CheckpointError(
-            f"run: {_file_fault(error)}; correct this, then resume with --resume {run_dir}"
-        ) from error
+        is_begun = (run_dir / runs.CONFIG_NAME).exists()  # else an empty folder is removed
+        then = f"resume with --resume {quoted_path(run_dir)}" if is_begun else "train again"
+        raise CheckpointError(f"run: {_file_fault(error)}; correct this, then {then}") from error
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
+from hearts_agents.spec import path_name, quoted_path
 from hearts_env.support.files import write_json, write_whole
 from hearts_train.learn.config import AVERAGE, SELF
 from hearts_train.learn.log import History
@@ -42,7 +43,7 @@ def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
     rows = []
     for run in runs:
         config, decisions = run.config, f"{run.decisions:,}"
-        row = [str(run.path), config.name, str(config.seed), decisions, format_status(run)]
+        row = [quoted_path(run.path), config.name, str(config.seed), decisions, format_status(run)]
         shown = [run.latest.get(opponent) for opponent in opponents]
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
@@ -109,7 +110,7 @@ class SeedsResult:
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types."""
         return {
-            "run": str(self.folder),
+            "run": path_name(self.folder),
             "seeds": [run.summary() | {"evaluations": run.final} for run in self.runs],
             "spread": self.spread(),
             "curves": [curve.to_json() for curve in band(self.finished)],

@@ -36,7 +36,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME
-from hearts_agents.spec import AgentSpec
+from hearts_agents.spec import AgentSpec, path_name, quoted_path
 from hearts_agents.user_code import check_allowed
 from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
@@ -122,8 +122,8 @@ def check_is_free(run_dir: Path) -> None:
         path.name != LOCK_NAME and path.suffix != ".tmp" for path in run_dir.iterdir()
     ):
         raise ConfigError(
-            f"run: {str(run_dir)!r} is not empty; resume its run with --resume {run_dir}, or give "
-            "a new folder"
+            f"run: {str(run_dir)!r} is not empty; resume its run with --resume "
+            f"{quoted_path(run_dir)}, or give a new folder"
         )
 
 
@@ -346,7 +346,7 @@ class RunFolder(History):
     def summary(self) -> dict[str, Any]:
         """Return its progress as JSON types."""
         return {
-            "run": str(self.path),
+            "run": path_name(self.path),
             "name": self.config.name,
             "seed": self.config.seed,
             "decisions": self.decisions,

@@ -218,7 +218,7 @@ def evaluate_run(
     baselines = _BASELINES if rules.players == 2 else _LARGE_BASELINES
     opponents = list(dict.fromkeys([*baselines, *settings.opponents]))
     evaluations = evaluate(
-        str(run_dir),
+        run_dir,
         opponents,
         rules,
         settings.final_deals,
@@ -226,7 +226,6 @@ def evaluate_run(
         command=command,
         show=show,
     )
-    evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
     if len(evaluations) == len(opponents) and not evaluations[-1].interrupted:
         figures = [evaluation.to_json() for evaluation in evaluations]
         plot([replace(one, agent=config.name) for one in evaluations], run_dir / PICTURE_NAME)

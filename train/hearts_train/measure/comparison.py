@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Show, silent
@@ -23,7 +24,7 @@ from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example, first_examples
 from hearts_train.measure.evaluation import Result
-from hearts_train.measure.participants import AgentLike
+from hearts_train.measure.participants import AgentLike, distinct_names
 from hearts_train.measure.statistics import (
     FIRST_LOOK,
     HIGH,
@@ -169,8 +170,11 @@ def compare(
             ``evaluate``.
 
     Raises:
-        HeartsError: an agent is unknown or cannot play the rules, or an argument is invalid.
+        HeartsError: an agent is unknown, named twice or cannot play the rules, or an argument is
+            invalid.
     """
+    if AgentSpec.parse(agent).is_named:  # the names of two objects may be equal
+        distinct_names("agents", [agent, other])
     deals = check_deals(deals)
     if deals < FIRST_LOOK:
         raise HeartsError(
