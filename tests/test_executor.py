@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -74,7 +75,7 @@ def test_invalid_backend_or_work_raises(monkeypatch):
     with raises_hearts_error(HeartsError, "backend"):
         evaluate("easy", "standard", deals=2, backend="dask")
     with raises_hearts_error(HeartsError, "workers"):
-        list(spread(lambda task: task, [1], workers=2))
+        list(spread(threading.Lock().acquire, [1], workers=2))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with raises_hearts_error(HeartsError, "backend", "ray"):
         spread(abs, [1], backend="ray")

@@ -16,7 +16,7 @@ is not a sandbox: the process has the user's rights. See docs/evaluation.md.
 
 | message | answer |
 |---|---|
-| `hello`: the spec or the pickled agent, its name, the rules, the import path | none |
+| `hello`: the spec or the pickled agent, its name, the rules, the import path, encoders | none |
 | `player`: a seed | `ready`, after making a player without memory |
 | `act`: views, as bytes after the line | `actions`, one per view; `faults`: row, kind and text |
 | `policy`: the same | `policy`: the probabilities of all actions |
@@ -30,7 +30,6 @@ from __future__ import annotations
 import base64
 import math
 import os
-import pickle
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +45,14 @@ from hearts_agents.programs.process import (
     python_environment,
 )
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import CRASHED, KINDS, Fault, blamed, describe
+from hearts_agents.user_code import (
+    CRASHED,
+    KINDS,
+    Fault,
+    describe,
+    packed,
+    packed_encoders,
+)
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Array, Floats, Ints
@@ -246,20 +252,18 @@ class Isolated(Agent):
         self._made = None
 
     def _hello(self) -> bytes:
-        spec, data = None, None
+        spec, agent = None, None
         if isinstance(self._agent, AgentSpec):
             spec = self._agent.text
         else:
-            with blamed(
-                f"agent: {self.name!r} cannot be sent to its own process",
-                "name it as FILE.py:CLASS, or omit isolate",
-            ):
-                data = base64.b64encode(pickle.dumps(self._agent)).decode()
+            fix = "name it as FILE.py:CLASS, or omit isolate"
+            agent = _text(packed(f"agent: {self.name!r}", self._agent, fix))
         return line(
             "hello",
             name=self.name,
             spec=spec,
-            agent=data,
+            agent=agent,
+            encoders={name: _text(data) for name, data in packed_encoders().items()},
             rules=None if self._rules is None else self._rules.to_dict(),
             path=[path or os.getcwd() for path in sys.path],
         )
@@ -302,6 +306,10 @@ class Isolated(Agent):
         if answer.get("type") != kind:
             raise self._process.failed("gave an invalid answer", CRASHED)
         return answer
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _plain(value: Any, text: str) -> Any:

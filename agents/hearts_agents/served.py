@@ -17,7 +17,7 @@ from hearts_agents.guard import ask, is_ours
 from hearts_agents.isolation import MOST_WORDS
 from hearts_agents.programs.process import line
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import blamed, describe
+from hearts_agents.user_code import blamed, describe, register_packed
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import probs_function
@@ -63,6 +63,8 @@ class _Served:
     def _entered(self) -> tuple[AgentSpec, Agent]:
         """The spec and the agent, made from the first message."""
         sys.path[:] = self._hello["path"]
+        encoders: dict[str, str] = self._hello["encoders"]
+        register_packed({name: base64.b64decode(text) for name, text in encoders.items()})
         if self._hello["spec"] is not None:
             spec = AgentSpec.parse(self._hello["spec"])
             return spec, spec.make(0)

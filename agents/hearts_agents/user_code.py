@@ -1,8 +1,8 @@
-"""Users' code: permission to run it, its faults, and its import.
+"""Users' code: permission to run it, its faults, its import, and its way to other processes.
 
 ``allow_code`` permits files that can run code. ``blamed`` turns every exception of a user's code
 into a one-line error. ``find_code`` imports an agent named ``my_agent.py:MyAgent`` or
-``pkg.mod:Cls``.
+``pkg.mod:Cls``. ``packed`` pickles objects of a user's classes for another process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import hashlib
 import importlib
 import importlib.machinery
 import importlib.util
+import io
 import os
+import pickle
 import sys
 import sysconfig
 import traceback
@@ -22,7 +24,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import cloudpickle
+
 from hearts_env import HeartsError
+from hearts_env.encoders import ENCODERS, OWN_WRITERS, register_encoder
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.interrupts import signals_apart
@@ -281,3 +286,81 @@ def _module_of_file(role: str, path: Path) -> types.ModuleType:
         del sys.modules[key]
         raise
     return module
+
+
+# ---- to other processes --------------------------------------------------------------------------
+def packed(what: str, value: object, fix: str) -> bytes:
+    """Pickle a value for another process.
+
+    Classes and functions travel by value if they are defined in a script, in a notebook, or in a
+    module that another process cannot import.
+
+    Args:
+        what: the beginning of the message: "workers: a task".
+        value: the value.
+        fix: the end of the message: how to fix it.
+
+    Raises:
+        HeartsError: if it cannot be pickled. The message names the user's class.
+    """
+    data = io.BytesIO()
+    pickler = _Pickler(data)
+    try:
+        pickler.dump(value)
+    except Exception as error:
+        script = getattr(sys.modules["__main__"], "__file__", None)
+        if script and os.path.exists(script):  # which other processes can import
+            with contextlib.suppress(Exception):
+                return pickle.dumps(value)
+        raise HeartsError(
+            f"{what} cannot be sent to another process ({pickler.owner}{describe(error)}); {fix}"
+        ) from None
+    return data.getvalue()
+
+
+def packed_encoders() -> dict[str, bytes]:
+    """Return the encoders that ``register_encoder`` added here, by name, for another process.
+
+    Those that cannot be pickled are left out.
+    """
+    found: dict[str, bytes] = {}
+    for name in ENCODERS.keys() - OWN_WRITERS.keys():
+        with contextlib.suppress(HeartsError):
+            found[name] = packed(name, ENCODERS[name], "")
+    return found
+
+
+def register_packed(encoders: dict[str, bytes]) -> None:
+    """Register the encoders of ``packed_encoders`` in this process, if it can load them."""
+    for name, data in encoders.items():
+        with contextlib.suppress(Exception):
+            register_encoder(name, pickle.loads(data))
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Pickles by value whatever another process cannot import, and notes a user's classes."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.owner = ""
+        """The user's class or function that was pickled last, for messages."""
+        self._is_known = dict.fromkeys((*_OURS, *sys.stdlib_module_names), True)
+
+    def reducer_override(self, obj: Any) -> Any:
+        is_definition = isinstance(obj, type | types.FunctionType)
+        kind = obj if is_definition else type(obj)
+        name = str(getattr(kind, "__module__", "builtins"))
+        if name.partition(".")[0] not in {*_OURS, *sys.stdlib_module_names}:
+            self.owner = f"{kind.__qualname__} of {name}: "
+        module = sys.modules.get(name)
+        if is_definition and module is not None and not self._is_importable(name):
+            cloudpickle.register_pickle_by_value(module)
+        return super().reducer_override(obj)
+
+    def _is_importable(self, name: str) -> bool:
+        """Return True if another process with this one's import path can import a module."""
+        first = name.partition(".")[0]
+        if first not in self._is_known:
+            finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
+            self._is_known[first] = any(find and find(first, None) for find in finders)
+        return self._is_known[first]

@@ -24,7 +24,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from hearts_agents.user_code import describe
+from hearts_agents.user_code import blamed, describe, packed, packed_encoders, register_packed
 from hearts_env import HeartsError
 from hearts_env.support.arguments import check_choice, check_number
 from hearts_env.support.errors import needs
@@ -61,6 +61,7 @@ def spread(
 
     Args:
         work: a function. Each process receives it once, pickled, and may keep data between tasks.
+            Its classes may be defined in a script or a notebook (``user_code.packed``).
         tasks: the tasks, taken when they are needed.
         workers: number of processes. If None, this process alone, or with ``ray`` all cores of the
             cluster.
@@ -158,13 +159,29 @@ def _attempt(work: Callable[[Any], Any], task: bytes) -> Any:
 
 
 def _pickled(value: Any, name: str) -> bytes:
-    try:
-        return pickle.dumps(value)
-    except Exception as error:
-        raise HeartsError(
-            f"workers: {name} cannot be sent to another process ({describe(error)}); name agents "
-            "by text, as FILE.py:CLASS, or use one worker"
-        ) from None
+    fix = "keep only what can be pickled in it, name agents as FILE.py:CLASS, or use one worker"
+    return packed(f"workers: {name}", value, fix)
+
+
+def _pickled_work(work: Callable[[Any], Any]) -> bytes:
+    """Return the work with the encoders that were registered in this process."""
+    return pickle.dumps((packed_encoders(), _pickled(work, "the work")))
+
+
+def _unpickled_work(data: bytes) -> Callable[[Any], Any]:
+    """Return the work, and register the encoders.
+
+    Raises:
+        HeartsError: if this process lacks a module of the work.
+    """
+    with blamed(
+        "workers: the work cannot be loaded in another process",
+        "define its classes in the script or in a module that all processes can import",
+    ):
+        encoders, packed_work = pickle.loads(data)
+        register_packed(encoders)
+        work: Callable[[Any], Any] = pickle.loads(packed_work)
+    return work
 
 
 # ---- processes of this machine -------------------------------------------------------------------
@@ -173,7 +190,7 @@ class _Processes:
 
     def __init__(self, work: Callable[[Any], Any], size: int) -> None:
         self.size = min(size, 61) if sys.platform == "win32" else size  # the limit of Windows
-        self._work = _pickled(work, "the work")
+        self._work = _pickled_work(work)
         self._start()
 
     def _start(self) -> None:
@@ -183,7 +200,7 @@ class _Processes:
     def submit(self, task: bytes) -> Future[Any]:
         """Queue a task, and start a process for it if none is idle."""
         try:
-            with _one_core_each(), _deaf():
+            with _one_core_each(), _deaf(), _importable_main():
                 return self._pool.submit(_do, task)
         except BrokenProcessPool as error:
             future: Future[Any] = Future()
@@ -210,7 +227,7 @@ def _begin(work: bytes) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     global _work
     # Loaded with the first task, which then reports an exception.
-    _work = functools.cache(lambda: pickle.loads(work))
+    _work = functools.cache(lambda: _unpickled_work(work))
 
 
 _work: Callable[[], Callable[[Any], Any]]
@@ -245,6 +262,24 @@ def _one_core_each() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _importable_main() -> Iterator[None]:
+    """Keep a process that is started within this context from reading a script without a file.
+
+    Code from standard input has the file name ``<stdin>``, which each process would try to run.
+    """
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is None or os.path.exists(file):
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = file
+
+
+@contextlib.contextmanager
 def _deaf() -> Iterator[None]:
     """Block signals for a process that is started within this context, even while it loads."""
     if not hasattr(signal, "pthread_sigmask"):
@@ -267,7 +302,7 @@ class _Ray:
     def __init__(self, work: Callable[[Any], Any], size: int | None, cores: int) -> None:
         import ray
 
-        data = _pickled(work, "the work")
+        data = _pickled_work(work)
         self._ray = ray
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
@@ -330,8 +365,7 @@ def _work_in_ray(ref: Any) -> Callable[[Any], Any]:
     """Return the work of a spread. Each process keeps the last one."""
     import ray
 
-    work: Callable[[Any], Any] = pickle.loads(ray.get(ref))
-    return work
+    return _unpickled_work(ray.get(ref))
 
 
 def _do_in_ray(refs: list[Any], task: bytes) -> Any:
