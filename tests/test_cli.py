@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -456,7 +457,14 @@ LONG = "a" * 250
     ("words", "told"),
     [
         ("evaluate easy --save p.svg --plot p.svg", "--plot p.svg --save"),
-        ("tournament easy pro --save p --json p", "--json p --save"),
+        *(
+            (f"{words} --save p --json p", "--json p --save")
+            for words in ("compare easy pro", "tournament easy pro", "benchmark easy")
+        ),
+        ("exploit easy --json p --save p", "--save p --json"),
+        ("compare --resume kept --json ./kept", "--json kept --resume"),
+        ("dataset p --agent easy --json p", "--json p FOLDER"),
+        ("replay deal.html --plot deal.gif", "--plot deal.gif FILE"),
         (
             "solve micro --save y.safetensors --policy y.safetensors",
             "--policy y.safetensors --save",
@@ -475,8 +483,21 @@ def test_output_never_overwrites_files_or_folders(words, told, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kept").write_text("precious")
     (tmp_path / "deal.html").write_text(Game.deal("micro", seed=1).to_text())
+    (tmp_path / "deal.gif").symlink_to("deal.html")
     mistake(run(*words.split()), *told.split())
     assert (tmp_path / "kept").read_text() == "precious"
+
+
+def test_every_file_of_a_command_line_is_checked():
+    unchecked = set()
+    for command in app.registered_commands:
+        for name, hint in get_type_hints(command.callback, include_extras=True).items():
+            kind, option = [*get_args(hint), None, None][:2]
+            is_file = Path in (kind, *get_args(kind)) or name == "as_json"
+            if is_file and option.callback is None:
+                unchecked.add((command.callback.__name__, name))
+    # Folders that are read or hold files of given names, and the name of an agent.
+    assert unchecked == {("train", "resume"), ("serve", "data"), ("agents", "new")}
 
 
 def test_seed_is_read_from_a_file(tmp_path):

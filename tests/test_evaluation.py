@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import itertools
 import json
 import math
@@ -13,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import hearts_train
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.seeds import derived_seed
@@ -230,11 +232,30 @@ def test_ctrl_c_keeps_the_opponents_finished(unit):
         ("rules", "two_players"),
         ("seed", -1),
         ("unit", "trick"),
+        ("backend", "dask"),
+        ("isolate", 1),
     ],
 )
 def test_invalid_evaluation_settings_are_refused(word, value):
     with raises_hearts_error(HeartsError, word):
         evaluate("easy", "standard", **{word: value})
+
+
+SHARED = {"evaluate": 4, "compare": 4, "tournament": 4, "benchmark": 3, "exploit": 2}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_measuring_function_shows_and_checks_its_keywords(name):
+    measure = getattr(hearts_train, name)
+    shown = inspect.signature(measure).parameters
+    settings = ("workers", "backend", "isolate", "time_limit")[: SHARED[name]]
+    defaults = [shown[setting].default for setting in settings]
+    assert defaults == [None, "local", False, None][: SHARED[name]]
+    assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in shown.values())
+    for word, value in (("worker", 2), ("largest_block", 4), ("open_duels", 2), ("command", "x")):
+        hint = "'workers'" if word == "worker" else ""
+        with raises_hearts_error(HeartsError, word, name, hint=hint):
+            measure("easy", "pro", **{word: value})
 
 
 def test_opponents_together_equal_each_alone():

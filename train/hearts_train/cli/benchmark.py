@@ -15,7 +15,7 @@ from hearts_env import Rules
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import write_whole
 from hearts_train import console
-from hearts_train.cli.reports import show_counted_faults, stoppable
+from hearts_train.cli.reports import Work, command_line, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import (
     TRACKS,
@@ -76,7 +76,9 @@ def paths_in(spec: str) -> list[str]:
     return [spec, *_BETWEEN_PATHS.split(spec)]
 
 
-def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
+def check(
+    work: Work, path: Path, agent: str | None, **settings: Any
+) -> tuple[dict[str, Any], list[str]]:
     """Play the result of a file again, and return the new record and the differences.
 
     Files in the agent's name are searched here first, then in the folder of the result.
@@ -90,12 +92,13 @@ def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any
             folder = path.parent
         with contextlib.chdir(folder):
             AgentSpec.from_json(spec).check_allowed(f"verify: {str(path)!r}")
-    with stoppable(), contextlib.chdir(folder):
+    with work.stoppable(), contextlib.chdir(folder):
         return verify(record, agent, show=console.progress, **settings)
 
 
 def write(record: dict[str, Any], target: str) -> None:
     """Write a record to a file, one line per field, or to standard output."""
+    record = record | {"run": record["run"] | {"command": command_line()}}
     if target == console.STDOUT:
         console.print_json(record, target)
         return

@@ -17,6 +17,7 @@ from hearts_train.cli.options import (
     Seed,
     Workers,
     app,
+    named,
     names_in,
     refuse_given,
     rules_of,
@@ -29,7 +30,10 @@ _SETTLED = ("agent", "deals", "rules", "seed", "settings")
 @app.command(epilog="Example: hearts dataset --agent pro --deals 10000 pro-games")
 def dataset(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the dataset.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", callback=named, help="A new folder for the dataset."),
+    ],
     agent: Annotated[
         list[str] | None,
         typer.Option(

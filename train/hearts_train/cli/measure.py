@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,7 +24,8 @@ from hearts_train.cli.options import (
     TimeLimit,
     Workers,
     app,
-    check_apart,
+    given_agent,
+    named,
     names_in,
     refuse_given,
     refuse_other,
@@ -84,29 +85,29 @@ def evaluate(
     from hearts_train.measure.evaluation import evaluate as measure
     from hearts_train.measure.evaluation import plot as draw
 
-    check_apart(save=save or resume, plot=plot, json=as_json)
-    entrants: Any
-    settings: dict[str, Any]
-    if resume is not None:
-        entrants, settings = reports.resumed(context, resume, "evaluate")
-    else:
-        entrants = [_given(agent, "evaluate"), *names_in(opponents, "--opponents")]
+    work = reports.Work(context, measure)
+    if resume is None:
         usual = 200 if unit == "match" else 2000
-        settings = {"rules": rules_of(rules, players), "deals": usual if deals is None else deals}
-        settings |= {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
-    if settings.get("unit") == "match":
+        work.begin(
+            [given_agent(context, agent), *names_in(opponents, "--opponents")],
+            rules=rules_of(rules, players),
+            deals=usual if deals is None else deals,
+            seed=seed,
+            unit=unit,
+            isolate=isolate,
+            time_limit=time_limit,
+        )
+    if work.settings.get("unit") == "match":
         refuse_other(context, ("plot",), "does not apply to matches; omit it")
-    settings |= reports.run_settings(save, resume, workers, backend)
-    with reports.stoppable("evaluate", save or resume):
-        results = measure(entrants[0], entrants[1:], **settings)
+    measured, *others = work.agents
+    with work.stoppable():
+        results = measure(measured, others, **work.settings)
     reports.show_evaluations(results)
-    if as_json:
-        console.print_json([result.to_json() for result in results], as_json)
     if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
-    is_stopped = len(results) < len(entrants) - 1 or results[-1].interrupted
-    reports.finish("evaluate", save, resume, interrupted=is_stopped)
+    is_stopped = len(results) < len(others) or results[-1].interrupted
+    work.finish([result.to_json() for result in results], interrupted=is_stopped)
 
 
 @app.command(epilog="Example: hearts compare runs/demo-2 runs/demo-1 --margins 0,0.2 --workers 2")
@@ -159,28 +160,29 @@ def compare(
     from hearts_train.measure.comparison import compare as measure
     from hearts_train.measure.statistics import Question
 
-    entrants: Any
-    settings: dict[str, Any]
-    if resume is not None:
-        entrants, settings = reports.resumed(context, resume, "compare")
-        settings |= {"question": Question(**settings["question"])}
-        del settings["test"]
-    else:
-        entrants = list(agents or [])
-        if len(entrants) != 2:
-            count = f"{len(entrants)} given" if entrants else "none given"
+    work = reports.Work(context, measure)
+    if resume is None:
+        if agents is None or len(agents) != 2:
+            count = f"{len(agents)} given" if agents else "none given"
             raise Mistake(f"agents: {count}; give two, as in 'hearts compare runs/new runs/old'")
         low, high = reports.parse_pair(margins, "--margins", "0,0.1")
         alpha, beta = reports.parse_pair(errors, "--errors", "0.05,0.05")
-        settings = {"rules": rules_of(rules), "question": Question(low, high, alpha, beta)}
-        settings |= {"deals": deals, "seed": seed, "isolate": isolate, "time_limit": time_limit}
-    settings |= reports.run_settings(save, resume, workers, backend)
-    with reports.stoppable("compare", save or resume):
-        result = measure(*entrants, **settings)
+        work.begin(
+            agents,
+            rules=rules_of(rules),
+            question=Question(low, high, alpha, beta),
+            deals=deals,
+            seed=seed,
+            isolate=isolate,
+            time_limit=time_limit,
+        )
+    else:
+        work.settings["question"] = Question(**work.settings["question"])
+    measured, other = work.agents
+    with work.stoppable():
+        result = measure(measured, other, **work.settings)
     reports.show_comparison(result)
-    if as_json:
-        console.print_json(result.to_json(), as_json)
-    reports.finish("compare", save, resume, interrupted=result.interrupted)
+    work.finish(result.to_json(), interrupted=result.interrupted)
 
 
 @app.command(epilog="Example: hearts tournament easy standard pro runs/demo-1 --workers 2")
@@ -208,21 +210,22 @@ def tournament(
     from hearts_train.cli import reports
     from hearts_train.measure.tournament import tournament as measure
 
-    check_apart(save=save or resume, json=as_json)
-    settings: dict[str, Any] = {"rules": rules_of(rules), "deals": deals, "seed": seed}
-    settings |= {"isolate": isolate, "time_limit": time_limit}
-    entrants: Any = agents or []
-    if resume is not None:
-        entrants, settings = reports.resumed(context, resume, "tournament")
-    settings |= reports.run_settings(save, resume, workers, backend)
-    with reports.stoppable("tournament", save or resume):
-        result = measure(entrants, **settings)
+    work = reports.Work(context, measure)
+    if resume is None:
+        work.begin(
+            agents or [],
+            rules=rules_of(rules),
+            deals=deals,
+            seed=seed,
+            isolate=isolate,
+            time_limit=time_limit,
+        )
+    with work.stoppable():
+        result = measure(work.agents, **work.settings)
     for table in result.tables():
         console.print_table(*table)
     reports.show_faults(list(result.evaluations.values()))
-    if as_json:
-        console.print_json(result.to_json(), as_json)
-    reports.finish("tournament", save, resume, interrupted=result.interrupted)
+    work.finish(result.to_json(), interrupted=result.interrupted)
 
 
 @app.command(epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --json mine.json")
@@ -275,6 +278,7 @@ def benchmark(
         typer.Option(
             "--verify",
             metavar="FILE",
+            callback=named,
             help="Play the result in FILE again and list the differences (exit status 1 if any).",
         ),
     ] = None,
@@ -286,40 +290,40 @@ def benchmark(
     from hearts_train.cli import reports
     from hearts_train.measure.benchmark import benchmark as measure
 
-    check_apart(save=save or resume, verify=verify, json=as_json)
     entry = benching.declared(declare or [])
     classes = {name: entry.pop(name) for name in benching.CLASSES if name in entry}
-    differing: list[str] = []
     if verify is not None:
         if resume is not None:
             raise Mistake("--verify: needs a finished result; omit --resume")
         settled = ("track", "split", "deals", "declare", "save")
         refuse_given(context, settled, "--verify", verify)
+    work = reports.Work(context, measure)
+    if verify is not None:
         how = {"workers": workers, "backend": backend, "isolate": isolate}
-        record, differing = benching.check(verify, agent, **how)
+        record, differing = benching.check(work, verify, agent, **how)
+    elif resume is not None:
+        if classes:
+            raise Mistake(f"--declare: {min(classes)} is already fixed in {resume}; omit it")
     else:
-        played: Any
-        if resume is not None:
-            (played, *_), arguments = reports.resumed(context, resume, "benchmark")
-            if classes:
-                raise Mistake(f"--declare: {min(classes)} is already fixed in {resume}; omit it")
-            names = ("track", "split", "deals", "budget", "decisions", "isolate")
-            settings = {name: arguments[name] for name in names}
-        else:
-            played = _given(agent, "benchmark")
-            settings = {"track": track or benching.track_of(played, isolate=isolate)}
-            settings |= {"split": split, "deals": deals, "budget": classes.get("budget", "free")}
-            seen = int(classes["decisions"]) if "decisions" in classes else None
-            settings |= {"decisions": seen, "isolate": isolate}
-        settings |= reports.run_settings(save, resume, workers, backend)
-        with reports.stoppable("benchmark", save or resume):
-            record = measure(played, **settings)
+        played = given_agent(context, agent)
+        work.begin(
+            [played],
+            track=track or benching.track_of(played, isolate=isolate),
+            split=split,
+            deals=deals,
+            budget=classes.get("budget", "free"),
+            decisions=int(classes["decisions"]) if "decisions" in classes else None,
+            isolate=isolate,
+        )
+    if verify is None:
+        with work.stoppable():
+            record = measure(work.agents[0], **work.settings)
     record |= {"entry": entry} if entry else {}
     benching.show(record)
-    reports.say_written(save)
-    if as_json:
-        benching.write(record if verify is None else {"holds": not differing} | record, as_json)
-    if verify is not None:
+    if verify is None:
+        work.finish(record, write=benching.write)
+    else:
+        work.finish({"holds": not differing} | record, write=benching.write)
         benching.report_verdict(verify, record, differing)
 
 
@@ -343,10 +347,3 @@ def warmup(
         compiled = warm_up(report, workers=workers)
     seconds = console.format_seconds(clock.now() - begin)
     print(f"compiled {compiled} functions in {seconds}")
-
-
-def _given(agent: str | None, command: str) -> str:
-    """Return the agent, or raise if none was named."""
-    if agent is None:
-        raise Mistake(f"agent: none given; name one; see 'hearts {command} --help'")
-    return agent

@@ -50,11 +50,52 @@ Players = Annotated[
 ]
 
 
-def _json_target(path: str | None) -> str | None:
+def named(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Return a file of the command line, which no other option of the command may name.
+
+    One of them would overwrite the other. Every option and argument that names a file has this
+    callback, or one that calls it.
+    """
+    if path is not None:
+        mine = _name_of(option), path
+        other = context.meta.setdefault(__name__, {}).setdefault(os.path.realpath(path), mine)
+        if other[0] != mine[0]:
+            # Blame an option rather than an argument, which is a file to read.
+            (wrong, file), (kept, _) = sorted(
+                (mine, other), key=lambda one: not one[0].startswith("--")
+            )
+            raise Mistake(f"{wrong}: {file} is also the file of {kept}; give another name")
+    return path
+
+
+def output(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Return a file to write. Refuse one that cannot be written before anything runs."""
+    if named(context, option, path) is not None:
+        check_output(path, _name_of(option))
+    return path
+
+
+def new_output(
+    context: typer.Context, option: typer.CallbackParam, path: Path | None
+) -> Path | None:
+    """Return a file to write, which must not exist yet."""
+    if output(context, option, path) is not None:
+        check_new(path, _name_of(option))
+    return path
+
+
+def _name_of(option: typer.CallbackParam) -> str:
+    """Return an option as it is written, or the argument in a command's usage, like ``FILE``."""
+    return option.opts[0] if option.param_type_name == "option" else str(option.metavar)
+
+
+def _json_target(
+    context: typer.Context, option: typer.CallbackParam, path: str | None
+) -> str | None:
     """Return the file of ``--json``, which must not exist yet."""
     Commands.has_result_on_stdout = path == console.STDOUT
     if path not in (None, console.STDOUT):
-        check_new(Path(str(path)), "--json")
+        new_output(context, option, Path(str(path)))
     return path
 
 
@@ -159,18 +200,12 @@ AllowCode = Annotated[
 """Takes effect when it is parsed, for this process and those that it starts."""
 
 
-def save_target(path: Path | None) -> Path | None:
-    """Return the file of ``--save``. Refuse one that cannot be written before anything runs."""
-    check_output(path, "--save")
-    return path
-
-
 Save = Annotated[
     Path | None,
     typer.Option(
         "--save",
         metavar="FILE",
-        callback=save_target,
+        callback=output,
         help="Save progress to FILE, from which --resume continues. --json writes the result.",
     ),
 ]
@@ -179,17 +214,19 @@ Resume = Annotated[
     typer.Option(
         "--resume",
         metavar="FILE",
+        callback=named,
         help="Continue the work that --save wrote to FILE.",
     ),
 ]
 
 
-def _page_target(path: Path | None) -> Path | None:
+def _page_target(
+    context: typer.Context, option: typer.CallbackParam, path: Path | None
+) -> Path | None:
     """Return the file of ``--html``. Refuse one that is no page or cannot be written."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise Mistake(f"--html: {path} does not end in .html; give a name that does")
-    check_output(path, "--html")
-    return path
+    return output(context, option, path)
 
 
 Html = Annotated[
@@ -200,9 +237,11 @@ Html = Annotated[
 ]
 
 
-def _plot_target(path: Path | None) -> Path | None:
+def _plot_target(
+    context: typer.Context, option: typer.CallbackParam, path: Path | None
+) -> Path | None:
     """Return the file of ``--plot``. Refuse one that cannot be drawn before anything runs."""
-    if path is not None:
+    if named(context, option, path) is not None:
         from hearts_train.measure.display import check_picture
 
         check_picture(path)
@@ -236,18 +275,6 @@ def check_output(path: Path | None, option: str) -> None:
         files.check_output(path, option)
 
 
-def check_apart(**files: Path | str | None) -> None:
-    """Raise if two options name the same file: one would overwrite the other."""
-    known: dict[str, str] = {}
-    for name, path in files.items():
-        if path in (None, console.STDOUT):
-            continue
-        option = "FILE" if name == "file" else f"--{name}"
-        other = known.setdefault(os.path.realpath(str(path)), option)
-        if other != option:
-            raise Mistake(f"{option}: {path} is also the file of {other}; give another name")
-
-
 def check_new(path: Path | None, option: str) -> None:
     """Raise if the file exists or cannot be written, before anything is computed."""
     check_output(path, option)
@@ -266,6 +293,13 @@ def names_in(text: str, option: str) -> list[str]:
     if not names:
         raise Mistake(f"{option}: {text!r} has no name; give one, or several with commas")
     return names
+
+
+def given_agent(context: typer.Context, agent: str | None) -> str:
+    """Return the agent of a command, or raise if none was named."""
+    if agent is None:
+        raise Mistake(f"agent: none given; name one; see 'hearts {context.info_name} --help'")
+    return agent
 
 
 def is_given(context: typer.Context, name: str) -> bool:

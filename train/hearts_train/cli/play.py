@@ -20,12 +20,13 @@ from hearts_train.cli.options import (
     Json,
     RulesName,
     app,
-    check_apart,
     check_new,
+    named,
     names_in,
+    new_output,
+    output,
     refuse_other,
     rules_of,
-    save_target,
 )
 from hearts_train.console import Mistake
 
@@ -51,12 +52,13 @@ def play(
         typer.Option(
             "--save",
             metavar="FILE",
-            callback=save_target,
+            callback=new_output,
             help="Save the deal to FILE after every card.",
         ),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Continue the deal in FILE.")
+        Path | None,
+        typer.Option("--resume", metavar="FILE", callback=named, help="Continue the deal in FILE."),
     ] = None,
     allow_code: AllowCode = False,
 ) -> None:
@@ -80,7 +82,6 @@ def play(
         if record.game.is_over:
             raise Mistake(f"--resume: the deal in {resume} is over; start another")
     else:
-        check_new(save, "--save")
         given = rules_of(rules)
         names = against or strongest(given or Rules.preset("two_player"))
         seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
@@ -107,6 +108,7 @@ def replay(
         Path,
         typer.Argument(
             metavar="FILE",
+            callback=named,
             help="Hand histories, or a result of 'hearts benchmark' (its worst deals).",
         ),
     ],
@@ -115,6 +117,7 @@ def replay(
         typer.Option(
             "--plot",
             metavar="FILE.gif",
+            callback=output,
             help="Draw every position, with all cards open, in an animation.",
         ),
     ] = None,
@@ -139,6 +142,7 @@ def analyse(
         Path,
         typer.Argument(
             metavar="FILE",
+            callback=named,
             help="Hand histories, or a result of 'hearts benchmark' (its worst deals).",
         ),
     ],
@@ -159,7 +163,6 @@ def analyse(
     from hearts_train.web.assets import board_page
     from hearts_train.web.review import review
 
-    check_apart(file=file, html=page, json=as_json)
     records = read_records(file, number)
     found = []
     for place, record in enumerate(records, 1):
@@ -179,9 +182,9 @@ def analyse(
         write_whole(page, board_page(documents))
         console.note(f"written: {page}")
     if as_json:
-        from hearts_train.cli.reports import with_origin
+        from hearts_train.cli.reports import write_json
 
-        console.print_json(with_origin([analysis.to_json() for analysis in found]), as_json)
+        write_json([analysis.to_json() for analysis in found], as_json)
 
 
 @app.command("rules", epilog="Example: hearts rules two_player")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from hearts_agents.spec import AgentSpec, quoted_path
+from hearts_agents.spec import quoted_path
 from hearts_env import __version__
 from hearts_env.render.scene import count_text
 from hearts_train import console
@@ -34,41 +35,84 @@ FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "declar
 """Options allowed with ``--resume``, because they change no result."""
 
 
-def resumed(
-    context: typer.Context, path: Path, work: str
-) -> tuple[list[AgentSpec], dict[str, Any]]:
-    """Return the agents and the settings in a file of ``--save``."""
-    refuse_given(context, sorted(context.params.keys() - set(FREE)), "--resume", path)
-    return read_saved(path, work)
+class Work:
+    """The work of a command that measures: new or resumed, saved, and written as JSON.
 
+    Attributes:
+        agents: The agents, or their names.
+        settings: The keywords of the function that does the work.
+    """
 
-def say_how_to_continue(command: str, path: Path | None) -> None:
-    """Print the command that continues the saved work, if a file was begun."""
-    if path is not None and path.exists():
-        agents, _ = read_saved(path)
-        is_code = any(agent.runs_code for agent in agents)
-        allow = " --allow-code" if is_code else ""
-        file = quoted_path(path)
-        console.note(f"saved; continue with: hearts {command} --resume {file}{allow}")
+    def __init__(self, context: typer.Context, function: Callable[..., Any]) -> None:
+        """Read the options that all these commands share.
 
+        With ``--resume`` agents and settings are those of the file. Otherwise call ``begin``.
 
-def finish(command: str, save: Path | None, resume: Path | None, *, interrupted: bool) -> None:
-    """Print the file that a command has written, or if interrupted how to continue, and exit."""
-    if interrupted:
-        say_how_to_continue(command, save or resume)
-        raise console.stopped()
-    say_written(save)
+        Args:
+            context: The command line.
+            function: The function that does the work.
 
+        Raises:
+            Mistake: an option is given that the file of ``--resume`` fixes.
+            HeartsError: that file is of another command, or names code that is not allowed.
+        """
+        options = context.params
+        self._command = str(context.info_name)
+        self._save, self._resume, self._json = map(options.get, ("save", "resume", "as_json"))
+        self.agents: Sequence[Any] = ()
+        self.settings: dict[str, Any] = {}
+        if self._resume is not None:
+            fixed = sorted(options.keys() - set(FREE))
+            refuse_given(context, fixed, "--resume", self._resume)
+            self.agents, saved = read_saved(self._resume, self._command)
+            taken = inspect.signature(function).parameters
+            self.settings |= {name: saved[name] for name in taken if name in saved}
+        self.settings |= {name: options[name] for name in ("save", "resume", "workers", "backend")}
+        self.settings["show"] = console.progress
 
-@contextlib.contextmanager
-def stoppable(command: str = "", path: Path | None = None) -> Iterator[None]:
-    """If a signal stops this block, print how to continue and exit."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.note("stopped")
-        say_how_to_continue(command, path)
-        raise console.stopped() from None
+    def begin(self, agents: Sequence[Any], **settings: Any) -> None:
+        """Give the agents and settings of new work."""
+        self.agents = agents
+        self.settings |= settings
+
+    @contextlib.contextmanager
+    def stoppable(self) -> Iterator[None]:
+        """If a signal stops this block, print how to continue and exit."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            console.note("stopped")
+            self._say_how_to_continue()
+            raise console.stopped() from None
+
+    def finish(
+        self,
+        result: Any,
+        *,
+        interrupted: bool = False,
+        write: Callable[[Any, str], None] | None = None,
+    ) -> None:
+        """Write the result as JSON, and print the saved file, or if interrupted how to continue.
+
+        Call it when the result has been shown, so nothing is lost if the file cannot be written.
+        If `write` is None, ``write_json`` writes the result.
+        """
+        if self._json:
+            (write or write_json)(result, self._json)
+        if interrupted:
+            self._say_how_to_continue()
+            raise console.stopped()
+        say_written(self._save)
+
+    def _say_how_to_continue(self) -> None:
+        """Print the command that continues the saved work, if a file was begun."""
+        path = self._save or self._resume
+        if path is not None and path.exists():
+            agents, _ = read_saved(path)
+            is_code = any(agent.runs_code for agent in agents)
+            allow = " --allow-code" if is_code else ""
+            file = quoted_path(path)
+            console.note(f"saved; continue with: hearts {self._command} --resume {file}{allow}")
 
 
 def say_written(out: Path | None) -> None:
@@ -82,27 +126,18 @@ def command_line() -> str:
     return f"{console.Commands.program} {shlex.join(sys.argv[1:])}"
 
 
-def run_settings(
-    save: Path | None, resume: Path | None, workers: int | None, backend: str
-) -> dict[str, Any]:
-    """Return the arguments that every function takes which plays deals."""
-    return {
-        "save": save,
-        "resume": resume,
-        "workers": workers,
-        "backend": backend,
-        "command": command_line(),
-        "show": console.progress,
-    }
+def with_origin(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with version, platform and command added."""
+    origin = {"version": __version__, "platform": platform_versions(), "command": command_line()}
+    return record | {name: value for name, value in origin.items() if name not in record}
 
 
-def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> list[dict[str, Any]]:
-    """Return the records with version, platform and command added."""
-    origin: dict[str, Any] = {"version": __version__, "platform": platform_versions()}
-    origin["command"] = command_line()
-    if seed is not None:
-        origin["seed"] = seed
-    return [record | {k: v for k, v in origin.items() if k not in record} for record in records]
+def write_json(result: dict[str, Any] | list[dict[str, Any]], target: str) -> None:
+    """Write a record or several, each with how it was made, to a file or to standard output."""
+    if isinstance(result, list):
+        console.print_json([with_origin(record) for record in result], target)
+    else:
+        console.print_json(with_origin(result), target)
 
 
 def show_evaluations(results: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.cli.options import AllowCode, Json, app, refuse_other
+from hearts_train.cli.options import AllowCode, Json, app, named, refuse_other
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def train(
         typer.Option(
             "--run",
             metavar="DIR",
+            callback=named,
             help="Folder of the new run, or with --seeds of all runs. Default: a new one in runs/.",
         ),
     ] = None,

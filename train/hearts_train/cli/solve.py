@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +19,8 @@ from hearts_train.cli.options import (
     Seed,
     Workers,
     app,
-    check_apart,
-    check_new,
+    given_agent,
+    new_output,
 )
 from hearts_train.console import Mistake
 
@@ -60,6 +59,7 @@ def solve_deck(
         typer.Option(
             "--policy",
             metavar="FILE",
+            callback=new_output,
             help="Write the equilibrium to a .safetensors file, which every command takes as an "
             "AGENT.",
         ),
@@ -77,10 +77,8 @@ def solve_deck(
     An equilibrium is a policy that no opponent can beat on average.
     """
     from hearts_train.cli import solving
-    from hearts_train.cli.reports import say_written
+    from hearts_train.cli.reports import say_written, write_json
 
-    check_new(policy, "--policy")
-    check_apart(save=save or resume, policy=policy, json=as_json)
     if policy is not None and policy.suffix != ".safetensors":
         raise Mistake(
             f"--policy: {policy.name!r} is not a player's file; end its name in .safetensors"
@@ -98,7 +96,8 @@ def solve_deck(
     if policy is not None:
         result.save(policy)
         say_written(policy)
-    _print([solving.solve_json(result)], as_json)
+    if as_json:
+        write_json([solving.solve_json(result)], as_json)
     if result.interrupted:
         raise console.stopped()
 
@@ -172,35 +171,25 @@ def exploit(
     from hearts_train.cli import reports, solving
     from hearts_train.measure.exploit import TREE, Attack
 
-    check_apart(save=save or resume, json=as_json)
-    attacked: Any = agent
-    arguments: dict[str, Any]
-    if resume is not None:
-        (attacked, *_), arguments = reports.resumed(context, resume, "exploit")
-    elif agent is None:
-        raise Mistake("agent: none given; name one; see 'hearts exploit --help'")
-    else:
-        arguments = {"rules": rules, "attackers": solving.attackers_in(attackers), "deals": deals}
-        arguments |= {"tricks": tricks, "awake": solving.tricks_in(awake), "seed": seed}
-        arguments["max_memory"] = max_memory
-    arguments |= reports.run_settings(save, resume, workers, backend)
-    show = arguments.pop("show")
-    attack = Attack(attacked, **arguments)
-    with reports.stoppable("exploit", save or resume):
+    work = reports.Work(context, Attack)
+    if resume is None:
+        work.begin(
+            [given_agent(context, agent)],
+            rules=rules,
+            attackers=solving.attackers_in(attackers),
+            deals=deals,
+            tricks=tricks,
+            awake=solving.tricks_in(awake),
+            seed=seed,
+            max_memory=max_memory,
+        )
+    show = work.settings.pop("show")
+    attack = Attack(work.agents[0], **work.settings)
+    with work.stoppable():
         solving.explain(attack)
         result: Any = attack.run(show)
     solving.show_exploit(attack, result)
     if attack.answer == TREE:
-        _print([result.to_json()], as_json, seed)
-        return
-    if as_json:
-        console.print_json(result.to_json(), as_json)
-    reports.finish("exploit", save, resume, interrupted=result.interrupted)
-
-
-def _print(records: Iterable[dict[str, Any]], as_json: str | None, seed: int | None = None) -> None:
-    """Write the figures as JSON, each record with how it was measured."""
-    from hearts_train.cli.reports import with_origin
-
-    if as_json:
-        console.print_json(with_origin(records, seed), as_json)
+        work.finish([result.to_json() | {"seed": seed}])
+    else:
+        work.finish(result.to_json(), interrupted=result.interrupted)

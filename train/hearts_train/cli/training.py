@@ -14,7 +14,7 @@ import typer
 from hearts_agents.spec import path_name, quoted_path
 from hearts_env.support.errors import quoted
 from hearts_train import console
-from hearts_train.cli.reports import command_line, show_evaluations, with_origin
+from hearts_train.cli.reports import show_evaluations, write_json
 from hearts_train.console import Mistake
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
@@ -48,16 +48,14 @@ def train_and_evaluate(
                 * config.runs_code
             )
         if as_json:
-            console.print_json(_record(result, [], interrupted=True), as_json)
+            write_json(_record(result, [], interrupted=True), as_json)
         raise typer.Exit(128 + result.signal_number)
     with runs.hold_run(result.run_dir):
         try:
-            evaluations = training.evaluate_run(
-                result.run_dir, command=command_line(), show=console.progress
-            )
+            evaluations = training.evaluate_run(result.run_dir, show=console.progress)
         except KeyboardInterrupt:  # before the evaluation; the player is saved
             if as_json:
-                console.print_json(_record(result, [], interrupted=True), as_json)
+                write_json(_record(result, [], interrupted=True), as_json)
             raise
     interrupted = not runs.final_evaluation(result.run_dir)
     show_evaluations(evaluations)
@@ -70,7 +68,7 @@ def train_and_evaluate(
         "settings": result.run_dir / runs.CONFIG_NAME,
     }
     if as_json:
-        console.print_json(_record(result, evaluations, interrupted=interrupted), as_json)
+        write_json(_record(result, evaluations, interrupted=interrupted), as_json)
     console.say(
         f"{result.decisions:,} decisions: "
         f"{console.format_seconds(result.learning_seconds)} learning "
@@ -112,7 +110,7 @@ def train_seeds(
             }
         )
     if as_json:
-        console.print_json(with_origin([result.to_json()])[0], as_json)
+        write_json(result.to_json(), as_json)
     if not result.is_finished:
         with contextlib.suppress(OSError):  # after SIGHUP there is no terminal
             console.note("stopped; the same command continues")

@@ -206,9 +206,7 @@ def _differences(
 
 
 # ---- the final evaluation ------------------------------------------------------------------------
-def evaluate_run(
-    run_dir: Path, *, command: str | None = None, show: Show = silent
-) -> list[Evaluation]:
+def evaluate_run(run_dir: Path, *, show: Show = silent) -> list[Evaluation]:
     """Evaluate a run's player. If not interrupted, write figures, plot and model card.
 
     The caller must hold the run (``runs.hold_run``), so that all of them describe one player.
@@ -223,7 +221,6 @@ def evaluate_run(
         rules,
         settings.final_deals,
         settings.seed + 1,  # not the deals of the learning curve
-        command=command,
         show=show,
     )
     if len(evaluations) == len(opponents) and not evaluations[-1].interrupted:

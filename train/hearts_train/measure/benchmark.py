@@ -27,7 +27,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import Evaluation, evaluations, platform_versions
 from hearts_train.measure.participants import AgentLike
+from hearts_train.measure.settings import WorkerSettings, takes
 from hearts_train.measure.statistics import mean_and_interval, rounded
 
 FORMAT = "HeartsBench result"
@@ -147,9 +148,7 @@ class Benchmark:
         *,
         decisions: int | None = None,
         isolate: bool = False,
-        workers: int | None = None,
-        backend: str = "local",
-        command: str | None = None,
+        **settings: Unpack[WorkerSettings],
     ) -> None:
         """Make the players, with the arguments of ``benchmark``.
 
@@ -174,9 +173,7 @@ class Benchmark:
             self.seed,
             largest_block=_BLOCK,
             isolate=isolate,
-            workers=workers,
-            backend=backend,
-            command=command,
+            **settings,
         )
         seen = self.contest.participants[0].trained_on
         self.decisions = seen
@@ -287,7 +284,7 @@ class Benchmark:
         """Return the part of the record that may differ when it is played again."""
         most = max(evaluation.ms_per_decision for evaluation in evaluations)
         return {
-            "command": self.contest.command,
+            "command": None,
             "platform": platform_versions(),
             "isolated": self.contest.isolate,
             "ms_per_card": {
@@ -312,16 +309,20 @@ def _mean(margins: Sequence[Any]) -> dict[str, Any]:
     return {"margin": rounded(margin), "ci95": [rounded(bound) for bound in ci95]}
 
 
+@takes(WorkerSettings, Contest)
 def benchmark(
     agent: AgentLike,
     track: str = "two_player",
     split: str = "dev",
     deals: int | None = None,
     *,
+    budget: str = "free",
+    decisions: int | None = None,
+    isolate: bool = False,
     save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     show: Show = silent,
-    **settings: Any,
+    **settings: Unpack[WorkerSettings],
 ) -> dict[str, Any]:
     """Play HeartsBench and return the record that ``hearts benchmark --json`` writes.
 
@@ -330,29 +331,35 @@ def benchmark(
         track: A name in `TRACKS`.
         split: ``dev`` or ``test``.
         deals: Number of duplicate deals. If None, all of the track.
+        budget: The time class that the agent enters, one of ``BUDGETS``.
+        decisions: The training decisions that the agent claims. If None, those in its checkpoint,
+            if any.
+        isolate: If True, each player has its own process, as for ``evaluate``.
         save: File to which finished blocks of deals are written.
         resume: Such a file, to be continued with the same arguments.
         show: Shows the progress. Silent by default.
-        **settings: `budget`: the time class that the agent enters, one of ``BUDGETS``, by default
-            ``free``. `decisions`: the training decisions that the agent claims, by default those in
-            its checkpoint, if any. `isolate`, `workers`, `backend` and `command`: as for
-            ``evaluate``.
+        **settings: `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: an argument is invalid, the agent is unknown or cannot play the rules, or a
-            file cannot be created or belongs to other settings.
+        HeartsError: an argument is invalid or unknown, the agent is unknown or cannot play the
+            rules, or a file cannot be created or belongs to other settings.
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the play was stopped. Finished blocks are in the file.
     """
-    return Benchmark(agent, track, split, deals, **settings).run(save, resume, show)
+    bench = Benchmark(
+        agent, track, split, deals, budget, decisions=decisions, isolate=isolate, **settings
+    )
+    return bench.run(save, resume, show)
 
 
+@takes(WorkerSettings, Contest)
 def verify(
     record: dict[str, Any],
     agent: AgentLike | None = None,
     *,
+    isolate: bool = False,
     show: Show = silent,
-    **settings: Any,
+    **settings: Unpack[WorkerSettings],
 ) -> tuple[dict[str, Any], list[str]]:
     """Play a record again in full, and return the new record and the differences.
 
@@ -361,8 +368,9 @@ def verify(
     Args:
         record: A record from ``read_benchmark``.
         agent: The agent, if its name or path has changed since.
+        isolate: If True, each player has its own process, as for ``evaluate``.
         show: Shows the progress.
-        **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
+        **settings: `workers` and `backend`, as for ``evaluate``.
 
     Raises:
         HeartsError: this package has another protocol, or the agent is another.
@@ -377,7 +385,7 @@ def verify(
     if source is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
     known = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
-    bench = Benchmark(source, **known, **settings)
+    bench = Benchmark(source, **known, isolate=isolate, **settings)
     if changed := bench.contest.participants[0].differing(result["agent"]):
         raise HeartsError(
             f"verify: this is not the agent of the result: its {changed}; give the agent that "

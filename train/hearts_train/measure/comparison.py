@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example, first_examples
 from hearts_train.measure.evaluation import Result
 from hearts_train.measure.participants import AgentLike, distinct_names
+from hearts_train.measure.settings import PlaySettings, takes
 from hearts_train.measure.statistics import (
     FIRST_LOOK,
     HIGH,
@@ -139,6 +140,7 @@ class Comparison(Result):
         return super().to_json() | {"better": self.better, "conclusion": self.conclusion}
 
 
+@takes(PlaySettings, Contest)
 def compare(
     agent: AgentLike,
     other: AgentLike,
@@ -150,7 +152,7 @@ def compare(
     save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     show: Show = silent,
-    **settings: Any,
+    **settings: Unpack[PlaySettings],
 ) -> Comparison:
     """Play until a sequential test decides which of two agents is better.
 
@@ -166,12 +168,11 @@ def compare(
         save: File to which finished blocks of deals are written.
         resume: Such a file, to be continued with the same arguments.
         show: Shows the deals done, the expected number of deals, and the state of the test.
-        **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
-            ``evaluate``.
+        **settings: `isolate`, `time_limit`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
         HeartsError: an agent is unknown, named twice or cannot play the rules, or an argument is
-            invalid.
+            unknown or invalid.
     """
     if AgentSpec.parse(agent).is_named:  # the names of two objects may be equal
         distinct_names("agents", [agent, other])

@@ -88,7 +88,6 @@ class Contest:
         time_limit: float | None = None,
         workers: int | None = None,
         backend: str = "local",
-        command: str | None = None,
     ) -> None:
         """Make the agents, and check that each can play the rules.
 
@@ -109,7 +108,6 @@ class Contest:
                 decisions, up to a day. If None, no limit.
             workers: Number of processes that play.
             backend: Where they run, as for ``executor.spread``.
-            command: The command line, for the results.
 
         Raises:
             HeartsError: an agent is unknown or cannot play the rules, or an argument is invalid.
@@ -127,7 +125,6 @@ class Contest:
         self._largest_block = largest if largest_block is None else largest_block
         self._first_block = min(first_block, self._largest_block)
         self._executor = check_executor(workers, backend)
-        self.command = command
         self._enter(agents, rules)
         if unit == "match" and pairings is not None:
             raise HeartsError("unit: only evaluate plays matches; omit it")
@@ -232,7 +229,6 @@ class Contest:
             "rules_in_full": self.rules.to_dict(),
             "deals_digest": deals_digest(self.rules, self.seed, deals) if is_of_deals else "",
             "isolated": self.isolate,
-            "command": self.command,
         }
 
     def _close_players(self, most: int) -> None:

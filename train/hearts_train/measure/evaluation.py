@@ -32,7 +32,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numba
 import numpy as np
@@ -72,6 +72,7 @@ from hearts_train.measure.duel import (
     first_examples,
 )
 from hearts_train.measure.participants import AgentLike
+from hearts_train.measure.settings import PlaySettings, takes
 from hearts_train.measure.statistics import mean_and_interval
 
 File = str | os.PathLike[str]
@@ -101,7 +102,6 @@ class Result:
         isolated: True if each player had its own process.
         version: Version of this package.
         platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command line, if any.
     """
 
     seed: int
@@ -112,7 +112,6 @@ class Result:
     isolated: bool = False
     version: str = __version__
     platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
-    command: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types, followed by the fields of ``Result``."""
@@ -477,7 +476,12 @@ def evaluate(
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,
-    **settings: Any,
+    *,
+    unit: str = "deal",
+    save: File | None = None,
+    resume: File | None = None,
+    show: Show = silent,
+    **settings: Unpack[PlaySettings],
 ) -> list[Evaluation]: ...
 
 
@@ -488,10 +492,16 @@ def evaluate(
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,
-    **settings: Any,
+    *,
+    unit: str = "deal",
+    save: File | None = None,
+    resume: File | None = None,
+    show: Show = silent,
+    **settings: Unpack[PlaySettings],
 ) -> Evaluation: ...
 
 
+@takes(PlaySettings, Contest)
 def evaluate(
     agent: AgentLike,
     opponents: AgentLike | list[AgentLike] | tuple[AgentLike, ...],
@@ -503,7 +513,7 @@ def evaluate(
     save: File | None = None,
     resume: File | None = None,
     show: Show = silent,
-    **settings: Any,
+    **settings: Unpack[PlaySettings],
 ) -> Evaluation | MatchResults | list[Any]:
     """Evaluate an agent on duplicate deals against an opponent, or against each of several.
 
@@ -525,14 +535,15 @@ def evaluate(
         save: File to which finished blocks of deals are written.
         resume: Such a file, to be continued with the same arguments.
         show: Shows the progress against each opponent. Silent by default.
-        **settings: Other arguments of ``Contest``: `isolate` (each player in its own process),
-            `time_limit` (seconds per answer of an isolated player), `workers` (processes that play,
-            on which only times depend), `backend` (``local`` or ``ray``),
-            `command`.
+        **settings: `isolate` (bool): if True, each player has its own process, which receives only
+            what the player may see. `time_limit` (float): seconds that an isolated player may take
+            for one answer, of at most 32 decisions. If None, no limit. `workers` (int): number of
+            processes that play. The results are the same for any number. `backend` (str):
+            ``local`` or ``ray``, where they run.
 
     Raises:
-        HeartsError: an agent or rule set is unknown, an agent cannot play the rules or cannot be
-            copied, or the number of deals is out of range.
+        HeartsError: an argument, agent or rule set is unknown, an agent cannot play the rules or
+            cannot be copied, or the number of deals is out of range.
     """
     deals = check_deals(deals)
     others = list(opponents) if isinstance(opponents, list | tuple) else [opponents]

@@ -18,7 +18,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from hearts_env.solve.beliefs import Policy, Tracker
 from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.participants import AgentLike
+from hearts_train.measure.settings import WorkerSettings
 
 _SAMPLES = 512
 """Random lines per seat of an estimate."""
@@ -89,7 +90,7 @@ class HandContest(Contest):
         seed: int,
         *,
         awake: Sequence[int] | None = None,
-        **settings: Any,
+        **settings: Unpack[WorkerSettings],
     ) -> None:
         """Make the agent as ``Contest`` does.
 

@@ -16,7 +16,7 @@ import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from hearts_train.measure.display import (
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Evaluation, plain, platform_versions, result_of
 from hearts_train.measure.participants import AgentLike, distinct_names
+from hearts_train.measure.settings import PlaySettings, takes
 from hearts_train.measure.statistics import Interval, mean_and_interval, rounded
 
 ELO = 400 / np.log(10)
@@ -90,7 +91,6 @@ class Tournament:
             than two players both ways.
         standings: The ranking, best first. Ties are in the order entered.
         interrupted: True if play was stopped early.
-        command: The command line, if any.
     """
 
     agents: tuple[str, ...]
@@ -100,7 +100,6 @@ class Tournament:
     evaluations: dict[Pairing, Evaluation]
     standings: tuple[Standing, ...]
     interrupted: bool = False
-    command: str | None = None
 
     def margin(self, row: int, column: int) -> tuple[float, Interval]:
         """Return the margin of one agent over another in points per deal, with its 95 % interval.
@@ -158,7 +157,6 @@ class Tournament:
             "interrupted": self.interrupted,
             "version": __version__,
             "platform": platform_versions(),
-            "command": self.command,
             "rules_in_full": Rules.make(self.rules).to_dict(),
             "ranking": plain(self.standings),
             "pairings": pairings,
@@ -166,6 +164,7 @@ class Tournament:
         }
 
 
+@takes(PlaySettings, Contest)
 def tournament(
     agents: Sequence[AgentLike],
     rules: Rules | str | None = None,
@@ -175,7 +174,7 @@ def tournament(
     save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     show: Show = silent,
-    **settings: Any,
+    **settings: Unpack[PlaySettings],
 ) -> Tournament:
     """Let every agent play every other on `deals` duplicate deals.
 
@@ -189,8 +188,7 @@ def tournament(
         save: File to which finished blocks of deals are written.
         resume: Such a file, to be continued with the same arguments.
         show: Shows the progress over all pairings. Silent by default.
-        **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
-            ``evaluate``.
+        **settings: `isolate`, `time_limit`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
         HeartsError: there are too few agents or deals, or an agent is entered twice, is unknown, or
@@ -234,7 +232,6 @@ def tournament(
         evaluations=evaluations,
         standings=_standings(names, evaluations, contest.rules.players),
         interrupted=interrupted,
-        command=contest.command,
     )
 
 
