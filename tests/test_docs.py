@@ -1,4 +1,4 @@
-"""The documentation: generated parts are fresh, examples run, links have targets."""
+"""The documentation: generated parts are fresh, examples and commands run, links have targets."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +26,7 @@ from hearts_env.rules.presets import PRESETS
 from hearts_train.cli.app import app
 from hearts_train.measure.benchmark import record_of
 from hearts_train.measure.participants import Participant
+from tests.training_runs import smaller
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 README = DOCS.parent / "README.md"
@@ -162,17 +164,6 @@ def test_options_named_anywhere_exist():
 RULES_PAGE = (DOCS / "rules.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "line", re.findall(r"```console\n(.*?)```", RULES_PAGE, re.S)[0].splitlines()
-)
-def test_commands_on_rules_page_run(line):
-    words = shlex.split(line.removeprefix("hearts "))
-    more = ["--deals", "2"] if words[0] == "evaluate" else []
-    result = CliRunner().invoke(app, [*words, *more])
-    assert result.exit_code == 0, result.stderr
-
-
 @pytest.mark.parametrize("part", ["options", "decks"])
 def test_rules_page_has_every_preset(part):
     (names,) = re.findall(rf"generated: {part} (.*) -->", RULES_PAGE)
@@ -182,6 +173,109 @@ def test_rules_page_has_every_preset(part):
         "decks": {"no_pass", "kitty", "omnibus", "hoyle", "black_jack", "black_lady"},
     }
     assert {*names.split(), *as_others[part]} == set(PRESETS)
+
+
+# ---- commands ------------------------------------------------------------------------------------
+NOT_RUN = {
+    "make |source |python3 -m venv |pip install ": "they change an installation",
+    "python examples/": "tests/test_examples.py runs the examples",
+    "hearts serve": "a server does not end; tests/test_web_serve.py starts one",
+    "hearts warmup": "it compiles everything; tests/test_warmup.py",
+    'hearts evaluate "model.zip': "the model is the reader's",
+    'hearts benchmark "model.onnx': "the model is the reader's",
+    "hearts solve midi": "it takes 11 GB of memory",
+    "hearts train demo --seeds 0-4 --backend ray": "tests/test_executor.py starts Ray",
+}
+"""Commands that are not run, by their beginnings, and the reasons."""
+
+LESS = {
+    "hearts benchmark": "--deals 2",
+    "hearts benchmark --verify": "",
+    "hearts compare": "--deals 64",
+    "hearts dataset": "--deals 2",
+    "hearts evaluate": "--deals 2",
+    "hearts exploit": "--deals 2",
+    "hearts exploit pro --rules micro": "",
+    "hearts play": "--seed 1",
+    "hearts play --resume": "",
+    "hearts solve": "--iterations 2",
+    "hearts tournament": "--deals 2",
+    "hearts train demo --seeds": "--seeds 0-1",
+}
+"""Options added to commands by their longest beginning. Of an option, the last value counts.
+
+Commands that train a config get the overrides of `smaller`, too.
+"""
+
+OWN_FILES = {
+    "deal.txt": "examples/champion_deals.txt",
+    "low_bot.py": "examples/bots/low_bot.py",
+    "my.yaml": "configs/demo.yaml",
+}
+"""Files that the reader has, and files of the repository that replace them."""
+
+STEP = re.compile(r"^( *)```(python|console)\n(.*?)^\1```$", re.S | re.M)
+ALL_PAGES = {os.path.relpath(page, DOCS.parent): page for page in [README, *parts.pages()]}
+
+
+def steps_of(page: Path) -> list[str]:
+    """Return the commands of a page and its Python blocks that write files, in order."""
+    steps = []
+    for _, language, text in STEP.findall(page.read_text(encoding="utf-8")):
+        if language == "console":
+            steps += map(str.strip, text.replace("\\\n", " ").splitlines())
+        elif ".write_text(" in text:
+            steps.append(text)
+    return steps
+
+
+def reasons(step: str) -> list[str]:
+    """Return the entries of `NOT_RUN` for a command."""
+    return [start for start in NOT_RUN if re.match(start, step)]
+
+
+def is_run(step: str) -> bool:
+    """Return whether a step is a command that is run."""
+    return step.startswith("hearts ") and not reasons(step)
+
+
+def shortened(step: str) -> list[str]:
+    """Return the words of a command, with the options that shorten it."""
+    start = max((start for start in LESS if step.startswith(start)), key=len, default="")
+    words = shlex.split(f"{step} {LESS.get(start, '')}")
+    if words[1] == "train" and words[2] != "--resume":
+        words += [f"--set={setting}" for setting in smaller(words[2])]
+    return words
+
+
+def test_tables_of_commands_have_no_outdated_entry():
+    steps = [step for page in ALL_PAGES.values() for step in steps_of(page) if "\n" not in step]
+    assert len(NOT_RUN) <= 10
+    for start in LESS:
+        assert any(step.startswith(start) for step in steps), start
+    assert {start for step in steps for start in reasons(step)} == {*NOT_RUN}
+    for step in steps:
+        assert step.startswith("hearts ") or reasons(step), step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [name for name, page in ALL_PAGES.items() if any(map(is_run, steps_of(page)))]
+)
+def test_commands_of_page_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for step in steps_of(ALL_PAGES[name]):
+        if "\n" in step:
+            tables.run_block(step, name, 0, {})
+        elif is_run(step):
+            for own, file in OWN_FILES.items():
+                if own in step:
+                    shutil.copyfile(DOCS.parent / file, own)
+            words = shortened(step)
+            if words[1] == "dataset":
+                pytest.importorskip("minari")
+            done = CliRunner().invoke(app, words[1:], catch_exceptions=False)
+            assert done.exit_code == 0, f"{shlex.join(words)}\n{done.output}"
 
 
 # ---- generated parts -----------------------------------------------------------------------------
