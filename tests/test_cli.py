@@ -25,7 +25,7 @@ from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.rules.explain import explain, option_rows
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
-from hearts_env.support import errors, jit
+from hearts_env.support import errors, files, jit
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.app import app
@@ -37,6 +37,7 @@ from hearts_train.measure.participants import Participant
 from hearts_train.screen import progress
 from tests.refusals import mistake
 from tests.slow import quick_cases
+from tests.strategies import played_on
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS_OF_EVALUATE = {"agent", "opponent", "rules", "deals", "margin", "ci95", "won", "moons"}
@@ -378,6 +379,64 @@ def test_full_disk_names_file_and_leaves_nothing(args, file, tmp_path, monkeypat
     assert last.startswith("error: ")
     assert file in last
     assert list(tmp_path.iterdir()) == []
+
+
+OUTPUTS = [
+    *("evaluate easy --json", "evaluate easy --save", "benchmark easy --json", "play --save"),
+    *("exploit easy --json", "solve micro --policy", "solve micro --save", "train smoke --json"),
+    *("analyse deal --html", "analyse deal --json", "replay deal --plot", "evaluate easy --plot"),
+]
+SUFFIXES = {"--policy": "safetensors", "--html": "html", "--plot": "gif", "--json": "json"}
+
+
+@pytest.mark.parametrize("words", OUTPUTS)
+def test_unwritable_output_is_refused_before_the_work(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    option = words.split()[-1]
+    suffix = "png" if words == "evaluate easy --plot" else SUFFIXES.get(option, "save")
+    (tmp_path / "deal").write_text(Game.deal("micro", seed=1).to_text())
+    (tmp_path / f"folder.{suffix}").mkdir()
+    for start in ("learn.training.train", "measure.contest.Contest", "measure.analysis.analyse"):
+        monkeypatch.setattr(f"hearts_train.{start}", None)
+    for place in ("deal/below", "deal/far/below", "missing/below", "folder"):
+        mistake(run(*words.split(), f"{place}.{suffix}"), option, place.split("/")[0])
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    mistake(run(*words.split(), f"below.{suffix}"), option, "below", "Permission denied")
+    monkeypatch.undo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deal", f"folder.{suffix}"]
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("evaluate easy --deals 2 --json x", "against"),
+        ("evaluate easy --deals 2 --plot x.png", "against"),
+        ("compare easy pro --deals 64 --json x", "sequential test"),
+        ("tournament easy pro --deals 2 --json x", "rating"),
+        ("benchmark easy --track micro --deals 2 --json x", "mean of all"),
+        ("exploit easy --rules micro --json x", "exploitability"),
+        ("solve micro --iterations 2 --policy x.safetensors", "exploitability"),
+        ("analyse deal --html x.html", "trick"),
+    ],
+)
+def test_figures_are_shown_before_a_disk_is_full(words, shown, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deal").write_text(played_on("micro", 1, 99).to_text())
+
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "_replacing", full)
+    result = run(*words.split())
+    assert result.exit_code == 2
+    assert shown in result.stdout
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"error: {words.split()[-1]}: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["deal"]
 
 
 def test_missing_extra_is_named(monkeypatch):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 
 import pytest
@@ -55,6 +56,17 @@ def stop_after(deals):
 
 
 # ---- resumed -------------------------------------------------------------------------------------
+def test_unwritable_saved_work_is_refused_before_play(tmp_path, played, monkeypatch):
+    file = tmp_path / "saved"
+    evaluate(*ARGUMENTS, save=file)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anything
+    played.clear()
+    with pytest.raises(PermissionError) as caught:
+        evaluate(*ARGUMENTS, resume=file)
+    assert caught.value.filename == str(file)
+    assert not played
+
+
 @pytest.mark.parametrize("unit", BLOCKS)
 def test_resumed_file_plays_only_missing_blocks(tmp_path, played, unit):
     first, second, third = BLOCKS[unit]

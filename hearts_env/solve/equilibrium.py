@@ -25,7 +25,6 @@ from hearts_env.solve.solved_files import (
     ARRAYS,
     Checkpoint,
     Saved,
-    check_folder,
     read_solved,
     write_solved,
 )
@@ -34,6 +33,7 @@ from hearts_env.support import clock
 from hearts_env.support.arguments import check_number, check_positive
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError
+from hearts_env.support.files import check_output
 from hearts_env.support.interrupts import held_interrupt, noted_interrupt
 from hearts_env.support.workers import Threads
 
@@ -412,7 +412,7 @@ class _StateFile:
     """The file of a solver's state."""
 
     def __init__(self, solver: Solver, path: Path) -> None:
-        check_folder(path)
+        check_output(path, "save_to")
         self.solver, self.path = solver, path
         self.due = clock.now() + _SAVE_EVERY
 

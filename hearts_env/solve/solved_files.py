@@ -39,7 +39,7 @@ from hearts_env.support.arguments import (
 )
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
-from hearts_env.support.files import json_object, kind_of
+from hearts_env.support.files import check_output, json_object, kind_of
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 
 FORMAT, VERSION = "hearts-env equilibrium", 3
@@ -94,11 +94,11 @@ def write_solved(path: Path, saved: Saved) -> None:
     """Write a file, whole or not at all, without a second copy of a state in memory.
 
     Raises:
-        HeartsError: the folder does not exist.
-        OSError: the file cannot be written.
+        HeartsError: the file cannot be written, as its folder does not exist.
+        OSError: the disk is full.
     """
     tree, is_state = saved.tree, saved.kind == "state"
-    check_folder(path)
+    check_output(path, "save_to")
     about = {
         "kind": saved.kind,
         "rules": tree.rules.to_dict(),
@@ -111,16 +111,6 @@ def write_solved(path: Path, saved: Saved) -> None:
     text = json.dumps(about, allow_nan=False)
     tensors = saved.arrays if is_state else _packed(saved)
     write_tensors(path, tensors, {"format": FORMAT, "version": str(VERSION), "about": text})
-
-
-def check_folder(path: Path) -> None:
-    """Raise unless the folder of a file exists.
-
-    Raises:
-        HeartsError: it does not.
-    """
-    if not path.parent.is_dir():
-        raise HeartsError(f"save_to: there is no folder {str(path.parent)!r}; make it first")
 
 
 def _packed(saved: Saved) -> Tensors:

@@ -74,8 +74,7 @@ def writing_whole(path: Path) -> Iterator[IO[bytes]]:
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """Write a temporary file beside `path`, then replace `path` by it."""
-    short = path.name[:_MOST_OF_NAME]  # the longest allowed name must not grow
-    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = _temporary(path)
     try:
         with temporary.open("wb") as file:
             yield file
@@ -88,6 +87,12 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
     if os.name == "posix":  # let the new name survive a loss of power
         _sync_folder(path.parent)
+
+
+def _temporary(path: Path) -> Path:
+    """Return a new name for an unfinished file beside `path`."""
+    short = path.name[:_MOST_OF_NAME]  # the longest allowed name must not grow
+    return path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -163,15 +168,34 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
 def check_output(path: Path, name: str) -> None:
     """Raise if a file could not be written. Call it before computing the content.
 
-    It rejects a folder, an empty or too long name, and a missing folder. Messages begin with
-    `name`, the option or argument.
+    It rejects a folder, an empty or too long name, and a missing folder, and tries to create a file
+    where ``writing_whole`` does. Messages begin with `name`, the option or argument.
     """
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
         raise HeartsError(f"{name}: {quoted(path.name)} is too long for a file; give another name")
     if kind_of(path) == "folder" or path.name in ("", ".."):
         raise HeartsError(f"{name}: {str(path)!r} is a folder; give the name of a file")
-    if not path.parent.is_dir():
-        raise HeartsError(f"{name}: there is no folder {path.parent}; make it first")
+    folder = path.parent
+    if not folder.is_dir():
+        other = next((above for above in (folder, *folder.parents) if kind_of(above)), folder)
+        if kind_of(other) in ("file", "other"):
+            raise HeartsError(f"{name}: {str(other)!r} is not a folder; give another name")
+        raise HeartsError(f"{name}: there is no folder {folder}; make it first")
+    try:
+        if kind_of(path) == "other":
+            if not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        target = _temporary(Path(os.path.realpath(path)))
+        try:
+            target.touch(exist_ok=False)
+        finally:
+            target.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        why = getattr(error, "strerror", None) or error
+        raise HeartsError(
+            f"{name}: {quoted(str(path))} cannot be written ({why}); give another name"
+        ) from None
 
 
 def lock_beside(path: Path) -> Path:

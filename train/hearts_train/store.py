@@ -218,13 +218,15 @@ def check_place(
     """Return the file that ``saving`` creates or continues, or None if neither is given.
 
     Raises:
-        HeartsError: if both are given, or the new file exists or has no folder.
-        OSError: if the file to continue does not exist.
+        HeartsError: if both are given, or the new file exists or cannot be written.
+        OSError: if the file to continue does not exist or cannot be written.
     """
     if save is not None and resume is not None:
         raise HeartsError("save: resumed work stays in its file; omit save")
     if resume is not None:
         Path(resume).stat()
+        if not os.access(resume, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(resume))
         return Path(resume)
     if save is None:
         return None

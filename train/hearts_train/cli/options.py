@@ -59,7 +59,8 @@ def named(context: typer.Context, option: typer.CallbackParam, path: Path | None
     if path is not None:
         mine = _name_of(option), path
         other = context.meta.setdefault(__name__, {}).setdefault(os.path.realpath(path), mine)
-        if other[0] != mine[0]:
+        # --save with --resume is refused for any files.
+        if other[0] not in (mine[0], {"--save": "--resume", "--resume": "--save"}.get(mine[0])):
             # Blame an option rather than an argument, which is a file to read.
             (wrong, file), (kept, _) = sorted(
                 (mine, other), key=lambda one: not one[0].startswith("--")

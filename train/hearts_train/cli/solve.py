@@ -91,7 +91,6 @@ def solve_deck(
         resume=resume,
         max_memory=max_memory,
     )
-    console.print_table(*solving.solve_table(result))
     say_written(save)
     if policy is not None:
         result.save(policy)

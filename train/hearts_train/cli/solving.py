@@ -15,10 +15,10 @@ from hearts_env import Rules
 from hearts_env.render.scene import count_text
 from hearts_env.solve.best_response import Exploitability, exploitability
 from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
-from hearts_env.solve.solved_files import Checkpoint, check_folder
+from hearts_env.solve.solved_files import Checkpoint
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_positive
-from hearts_env.support.files import held, lock_beside, remove_leftovers
+from hearts_env.support.files import check_output, held, lock_beside, remove_leftovers
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.options import names_in
@@ -44,7 +44,10 @@ def solve_deck(
     resume: Path | None,
     max_memory: float,
 ) -> Equilibrium:
-    """Solve a deck, or continue from a saved state. A signal ends it early."""
+    """Solve a deck, or continue from a saved state, and print the result. A signal ends it early.
+
+    The result is printed before anything is written, so it is not lost if the disk is full.
+    """
     if (deck is None) == (resume is None):
         raise Mistake(
             "deck: missing, or given with --resume, too; give a deck, like mini, or --resume FILE"
@@ -74,6 +77,7 @@ def solve_deck(
                 progress=report,
                 stopping=_say_stopping,
             )
+        console.print_table(*solve_table(result))
         if result.interrupted:
             with held_interrupt():
                 if state_file is None:
@@ -119,9 +123,10 @@ def _state_file(save: Path | None, resume: Path | None) -> Iterator[Path | None]
     if state_file is None:
         yield None
         return
-    if resume is not None and not resume.is_file():
-        raise Mistake(f"--resume: {resume} is not a file; give one that --save wrote")
-    check_folder(state_file)
+    if resume is not None:
+        if not resume.is_file():
+            raise Mistake(f"--resume: {resume} is not a file; give one that --save wrote")
+        check_output(resume, "--resume")
     # Before the state is read: another process may be about to replace it.
     lock = lock_beside(state_file)
     with held(lock, f"solve: {str(state_file)!r}"):
