@@ -6,6 +6,7 @@ import errno
 import json
 import pickle
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve_double_dummy
+from hearts_env.support.progress import silent
 from tests.players import write_player
 from tests.test_cli import run
 
@@ -273,6 +275,61 @@ def test_dataset_stopped_before_first_file_restarts(tmp_path):
     mistake(done, "resume", "without resume (--resume)")
     words = ("--agent", "easy", "--rules", "micro", "--deals", 2, "--set", "format=parquet")
     assert run("dataset", tmp_path / "d", *words).exit_code == 0
+
+
+def unfinished(folder, asked=ASKED):
+    """Play all parts of a dataset, and stop before its other files are written."""
+
+    def show(doing):
+        if doing == "writing":
+            raise KeyboardInterrupt
+        return silent(doing)
+
+    with pytest.raises(KeyboardInterrupt):
+        make_dataset(folder, asked, show=show)
+    return folder
+
+
+def test_resumed_dataset_writes_through_no_link(tmp_path):
+    asked = DatasetOptions(["random"], "micro", 4, formats=["parquet"])
+    folder = unfinished(tmp_path / "d", asked)
+    (tmp_path / "outside").mkdir()
+    names = (
+        "README.md",
+        "dataset.json",
+        "games/part-00000.parquet",
+        ".unfinished/.parts.jsonl.lock",
+    )
+    targets = []
+    for path in (folder / name for name in names):
+        targets.append(tmp_path / "outside" / path.name)
+        targets[-1].write_bytes(b"mine")
+        path.unlink(missing_ok=True)
+        path.symlink_to(targets[-1])
+    (folder / "secret").symlink_to(targets[0])
+    made = make_dataset(folder, asked, resume=True)
+    assert [target.read_bytes() for target in targets] == [b"mine"] * 4
+    assert not any((folder / name).is_symlink() for name in names)
+    assert list(made.facts["files"]) == [
+        "README.md",
+        "decisions/part-00000.parquet",
+        "games/part-00000.parquet",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["games", "decisions", "minari", ".unfinished", ".unfinished/parts.jsonl"]
+)
+def test_dataset_folders_and_records_are_no_links(tmp_path, name):
+    asked = DatasetOptions(["random"], "micro", 4, formats=["parquet"])
+    folder = unfinished(tmp_path / "d", asked)
+    (tmp_path / "outside").mkdir()
+    target = tmp_path / "outside" / Path(name).name
+    shutil.move(folder / name, target) if (folder / name).exists() else target.mkdir()
+    (folder / name).symlink_to(target)
+    before = {path: path.is_dir() or path.read_bytes() for path in target.parent.rglob("*")}
+    mistake(run("dataset", folder, "--resume"), "folder", name, "link")
+    assert before == {path: path.is_dir() or path.read_bytes() for path in target.parent.rglob("*")}
 
 
 def test_dataset_on_full_disk_prints_how_to_resume(tmp_path, monkeypatch):

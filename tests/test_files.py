@@ -20,6 +20,7 @@ from hearts_env.support.files import (
     is_held,
     kind_of,
     lock_beside,
+    own_files,
     read_limited,
     remove_leftovers,
     write_whole,
@@ -104,6 +105,41 @@ def test_write_keeps_pipes_and_links(tmp_path: Path) -> None:
         assert link.is_symlink()
         assert path.read_bytes() == content
     assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+@posix
+def test_own_files_replaces_and_refuses_only_named_links(tmp_path: Path) -> None:
+    folder, target = tmp_path / "folder", tmp_path / "target"
+    (folder / "sub").mkdir(parents=True)
+    target.write_bytes(b"mine")
+    for name in ("Card.md", "sub/1.npz", "other", "sub/other"):
+        (folder / name).symlink_to(target)
+    (folder / "dead").symlink_to(tmp_path / "none")
+    (folder / "plain").write_bytes(b"own")
+    os.mkfifo(folder / "pipe")
+    names = ("card.md", "sub/*.npz", "dead", "plain", "pipe", "sub", "missing", "plain/x")
+    own_files(folder, "run", written=names)
+    left = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+    assert left == {"other", "plain", "sub", "sub/other"}
+    own_files(folder, "run", needed=("plain", "sub", "missing", "sub/missing"))
+    own_files(tmp_path / "none", "run", needed=("plain",))
+    for name in ("other", "sub/o*"):
+        with raises_hearts_error(CheckpointError, "run", "other"):
+            own_files(folder, "run", written=["*"], needed=[name])
+    assert (folder / "other").is_symlink()
+    assert target.read_bytes() == b"mine"
+
+
+@posix
+def test_lock_replaces_link_without_touching_target(tmp_path: Path) -> None:
+    lock, target = tmp_path / "lock", tmp_path / "target"
+    target.write_bytes(b"mine")
+    lock.symlink_to(target)
+    with held(lock, "run: 'r'"):
+        assert is_held(lock)
+        assert lock.read_text().startswith(str(os.getpid()))
+    assert not lock.exists()
+    assert target.read_bytes() == b"mine"
 
 
 def test_leftovers_of_one_file_or_of_all_are_removed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +22,8 @@ from hearts_train.learn import log, runs
 from hearts_train.learn.config import ConfigError, Named, TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.report import format_card
-from hearts_train.learn.training import train
-from tests.refusals import raises_hearts_error
+from hearts_train.learn.training import evaluate_run, train
+from tests.refusals import mistake, raises_hearts_error
 from tests.slow import quick_cases
 from tests.test_cli import run
 from tests.training_runs import assert_same_history, recipe
@@ -277,6 +278,106 @@ def test_unwritable_tensorboard_file_ends_nothing(tmp_path, monkeypatch, when):
         metrics.write("update", update, row | {"updates": update})
     metrics.close()
     assert [r["updates"] for r in log.read_metrics(tmp_path)] == [1, 2, 3]
+
+
+# ---- links ---------------------------------------------------------------------------------------
+def linked(path: Path, outside: Path) -> Path:
+    """Replace a file by a link to a file elsewhere, and return that file."""
+    target = outside / path.name
+    target.write_bytes(path.read_bytes() if path.exists() else b"mine")
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
+    return target
+
+
+@pytest.mark.slow
+def test_resumed_run_writes_through_no_link(whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    few = load_config(folder / runs.CONFIG_NAME, ["evaluation.final_deals=2"])
+    (folder / runs.CONFIG_NAME).write_text(few.to_yaml())
+    (tmp_path / "outside").mkdir()
+    last, *_ = sorted((folder / runs.CHECKPOINTS_NAME).iterdir(), reverse=True)
+    later = last.with_name("9" * 12 + ".safetensors")
+    names = (runs.CHECKPOINT_NAME, log.METRICS_NAME, runs.EVALUATION_NAME, runs.PICTURE_NAME)
+    places = [last, later, *(folder / name for name in (*names, runs.LOCK_NAME))]
+    before = {
+        target: target.read_bytes() for target in (linked(p, tmp_path / "outside") for p in places)
+    }
+    (folder / runs.CARD_NAME).unlink()
+    (folder / runs.CARD_NAME).symlink_to(tmp_path / "new")
+    (folder / runs.CURVE_NAME).unlink()
+    os.mkfifo(folder / runs.CURVE_NAME)
+    config = load_config(folder / runs.CONFIG_NAME, ["budget.decisions=792"])
+    assert train(config, resume=folder, progress=False).is_finished
+    with runs.hold_run(folder):
+        evaluate_run(folder)
+    assert {target: target.read_bytes() for target in before} == before
+    assert not (tmp_path / "new").exists()
+    for path in (*places[2:-1], folder / runs.CARD_NAME, folder / runs.CURVE_NAME):
+        assert stat.S_ISREG(path.lstat().st_mode), path
+
+
+NEEDED = (runs.CONFIG_NAME, runs.STATE_NAME, runs.CHECKPOINTS_NAME, log.TENSORBOARD_NAME)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_link_that_a_run_needs_is_refused(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    if (folder / name).exists():
+        shutil.move(folder / name, tmp_path / name)
+    else:
+        (tmp_path / name).mkdir()
+    (folder / name).symlink_to(tmp_path / name)
+    before = content_of(tmp_path)
+    mistake(run("train", "--resume", folder), "run", name, "link")
+    assert content_of(tmp_path) == before
+
+
+def test_written_names_of_a_run_are_complete(whole):
+    """A run writes nothing under a name whose links are neither removed nor refused."""
+    names = {path.name for path in whole.iterdir()} | {log.TENSORBOARD_NAME, runs.PICTURE_NAME}
+    assert names | {runs.EVALUATION_NAME} <= {*runs._WRITTEN, *runs._NEEDED}
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    """Return the content of all files in a folder, by path."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_lock_of_a_run_is_no_link(whole, tmp_path, quick):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    (tmp_path / "secret").write_text("1 on other: secret\x1b[2J")
+    lock = folder / runs.LOCK_NAME
+    lock.symlink_to(tmp_path / "secret")
+    with runs.hold_run(folder):
+        assert not lock.is_symlink()
+        assert lock.read_text().startswith(f"{os.getpid()} on ")
+    lock.symlink_to(tmp_path / "none")
+    with runs.hold_run(folder):
+        assert not lock.is_symlink()
+    os.mkfifo(lock)
+    with runs.hold_run(folder):
+        assert lock.is_file()
+    lock.write_text((tmp_path / "secret").read_text())  # a true lock, of another machine
+    with (
+        pytest.raises(CheckpointError, match="process 1 on other") as caught,
+        runs.hold_run(folder),
+    ):
+        pass
+    assert "\x1b" not in str(caught.value)
+    assert (tmp_path / "secret").read_text() == "1 on other: secret\x1b[2J"
+
+
+def test_final_evaluation_that_cannot_be_read_is_none(tmp_path):
+    path = tmp_path / runs.EVALUATION_NAME
+    os.mkfifo(path)
+    assert runs.final_evaluation(tmp_path) == []
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert runs.final_evaluation(tmp_path) == []
+    path.unlink()
+    path.write_text("[" * 100_000)
+    assert runs.final_evaluation(tmp_path) == []
 
 
 # ---- damaged files -------------------------------------------------------------------------------

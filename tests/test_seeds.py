@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,6 +74,27 @@ def test_seeds_match_single_runs_and_train_once(alone, tmp_path, plain, monkeypa
         assert_same_history(tmp_path / f"seed-{seed}", alone / str(seed))
     monkeypatch.setattr(Trainer, "run", None)  # which ends every run that begins
     assert train_here(tmp_path).to_json() == result.to_json()
+
+
+def test_seeds_follow_no_link(alone, tmp_path, plain):
+    folder, outside = tmp_path / "seeds", tmp_path / "outside"
+    shutil.copytree(alone / "3", folder / "seed-3")
+    figures = [evaluation(1000, 1.0)]
+    (folder / "seed-3" / runs.EVALUATION_NAME).write_text(json.dumps(figures))
+    outside.mkdir()
+    for name in (report.SEEDS_NAME, training.STOP_NAME, runs.LOCK_NAME):
+        (outside / name).write_bytes(b"mine")
+        (folder / name).symlink_to(outside / name)
+    (folder / "seed-5").symlink_to(outside)
+    with raises_hearts_error(CheckpointError, "run", "seed-5"):
+        train_here(folder)
+    (folder / "seed-5").unlink()
+    assert train_here(folder, seeds=[3]).is_finished
+    assert (
+        json.loads((folder / report.SEEDS_NAME).read_text())["seeds"][0]["evaluations"] == figures
+    )
+    assert {path.read_bytes() for path in outside.iterdir()} == {b"mine"}
+    assert not any(path.is_symlink() for path in folder.iterdir())
 
 
 def test_stopped_seeds_resume_by_the_same_call(alone, tmp_path, plain, monkeypatch):

@@ -11,7 +11,8 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,8 +31,9 @@ _LEFTOVER = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.tmp")
 def write_whole(path: Path, data: bytes) -> None:
     """Make `data` the content of a file: a crash leaves either the old content or the new.
 
-    A link stays a link, and its target is written. A device or a pipe is written to directly. After
-    an ``OSError``, which has `path` as its ``filename``, the file has its old content. The only
+    A link stays a link, and its target is written. A device or a pipe is written to directly. For a
+    file in a folder that may come from someone else, call ``own_files`` before. After an
+    ``OSError``, which has `path` as its ``filename``, the file has its old content. The only
     exception is a disk failure after the replacement (EIO from the fsync of the folder).
     """
     with writing_whole(path) as file:
@@ -137,6 +139,60 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
                 path.unlink()
 
 
+def own_files(
+    folder: Path, what: str, *, written: Sequence[str] = (), needed: Sequence[str] = ()
+) -> None:
+    """Make the files of a folder its own: writing and removing them changes nothing elsewhere.
+
+    A folder from someone else may have links, pipes or devices in their place. Patterns, such as
+    ``checkpoints/*.safetensors``, name the files and folders. Other names are left alone.
+
+    Args:
+        folder: the folder. It may be missing.
+        what: the beginning of messages, such as "run".
+        written: the names that are only written. Anything that is neither an ordinary file nor a
+            folder is removed there.
+        needed: the names of folders, and of files that are read. Anything else is refused there.
+
+    Raises:
+        CheckpointError: if something is refused, or cannot be removed.
+    """
+    for path in _foreign(folder, needed):
+        raise CheckpointError(
+            f"{what}: {str(path)!r} is a link or a device, and everything in this folder must be "
+            "its own; put a copy in its place"
+        )
+    for path in _foreign(folder, written):
+        try:
+            path.unlink()
+        except OSError as error:
+            raise CheckpointError(
+                f"{what}: {str(path)!r} is a link or a device and cannot be removed "
+                f"({error.strerror}); remove it"
+            ) from None
+
+
+def _foreign(folder: Path, names: Sequence[str]) -> list[Path]:
+    """Return what is neither an ordinary file nor a folder, of the names that match patterns."""
+    found = []
+    for place, name in (os.path.split(name) for name in names):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for path in sorted((folder / place).iterdir()):
+                # Some file systems do not distinguish upper and lower case.
+                if fnmatchcase(path.name.lower(), name.lower()) and not _is_plain(path):
+                    found.append(path)
+    return found
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether there is an ordinary file, a folder or nothing. A link is none of them."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return the kind of a path: ``file``, ``folder`` or ``other``; "" if nothing exists there.
 
@@ -214,6 +270,7 @@ def held(path: Path, what: str) -> Iterator[None]:
     It has no effect on Windows and on file systems without locks. The lock file is created here
     and removed at the end. The lock belongs to the process, so a killed process releases it. If
     another process holds it, a `CheckpointError` begins with `what`, such as "run: 'runs/demo'".
+    A link or a pipe in its place is replaced.
     """
     if sys.platform == "win32":
         yield
@@ -232,11 +289,13 @@ def held(path: Path, what: str) -> Iterator[None]:
 def _locked(path: Path, what: str) -> int:
     """Return a handle of the lock file, locked if the file system has locks."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _is_plain(path):
+            path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = os.pread(handle, 200, 0).decode(errors="replace").strip() or "unknown"
+            owner = owner_in(os.pread(handle, 200, 0)) or "unknown"
             os.close(handle)
             raise CheckpointError(
                 f"{what} is in use by process {owner}; wait for it, or stop it"
@@ -253,10 +312,16 @@ def _locked(path: Path, what: str) -> int:
         os.close(handle)  # its holder removed it in the meantime
 
 
+def owner_in(lock: bytes) -> str:
+    """Return the owner that a lock file names, as printable text. It may be empty."""
+    text = lock[:200].decode(errors="replace").strip()
+    return "".join(letter for letter in text if letter.isprintable())
+
+
 def _is_at(handle: int, path: Path) -> bool:
     """Return whether an open file is the one now at `path`."""
     try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:
         return False
 

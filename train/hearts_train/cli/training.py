@@ -62,7 +62,7 @@ def train_and_evaluate(
     paths = {
         "player": result.checkpoint,
         "evaluation": result.run_dir / runs.EVALUATION_NAME,
-        "picture": result.run_dir / training.PICTURE_NAME,
+        "picture": result.run_dir / runs.PICTURE_NAME,
         "learning curve": result.curve,
         "model card": result.card,
         "settings": result.run_dir / runs.CONFIG_NAME,

@@ -27,7 +27,7 @@ import pyarrow as pa
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, __version__
 from hearts_env import kernel as k
-from hearts_env.support.files import kind_of, remove_leftovers, write_json, write_whole
+from hearts_env.support.files import kind_of, own_files, remove_leftovers, write_json, write_whole
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.data import tables
 from hearts_train.data.datasheet import datasheet
@@ -44,6 +44,8 @@ EPISODES = "minari"
 """The folder of the Minari dataset, a value for ``MINARI_DATASETS_PATH``."""
 PARTS = "parts.jsonl"
 """The file with the records of finished parts, in the folder ``UNFINISHED``."""
+_NEEDED = (UNFINISHED, f"{UNFINISHED}/{PARTS}", EPISODES, "games", "decisions")
+_WRITTEN = (SHEET, FACTS, f"{UNFINISHED}/*", "games/*", "decisions/*")
 _KIND = FileKind(
     "hearts-env unfinished dataset",
     "resume",
@@ -123,6 +125,7 @@ def make_dataset(
     workers, backend = check_executor(workers, backend)
     seating = Seating(options)
     unfinished_options(folder) if resume else _check_free(folder)
+    own_files(folder, "folder", written=_WRITTEN, needed=_NEEDED)
     path = folder / UNFINISHED / PARTS
     path.parent.mkdir(parents=True, exist_ok=True)
     settings = options.to_json() | {"players": seating.digests}
@@ -198,8 +201,8 @@ def _check_free(folder: Path) -> None:
 # ---- parts ---------------------------------------------------------------------------------------
 def _finished(folder: Path, store: Store) -> dict[int, dict[str, Any]]:
     """Return the records of parts with undamaged files, by number."""
-    for place in (folder, *folder.glob("*/")):
-        remove_leftovers(place)
+    for place in ("", UNFINISHED, "games", "decisions"):
+        remove_leftovers(folder / place)
     return {
         entry["part"]: entry
         for entry in store.records
@@ -230,7 +233,7 @@ def _episodes_of(number: int) -> str:
 
 def _files(folder: Path) -> dict[str, Any]:
     """Return the size and the digest of every file of a dataset."""
-    places = (path for path in folder.rglob("*") if path.is_file())
+    places = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     names = sorted(path.relative_to(folder).as_posix() for path in places)
     own = (name for name in names if name != FACTS and not name.startswith(f"{UNFINISHED}/"))
     return {name: _described(folder / name) for name in own}

@@ -8,6 +8,7 @@
 | `state.safetensors` | the training state: weights, optimiser, games, random numbers, ... |
 | `model_card.md` | a description of the player and its training |
 | `metrics.jsonl` | one line per update and per evaluation |
+| `evaluation.png` | the picture of the final evaluation |
 | `curve.png` | margins and exploitability against decisions and minutes |
 | `tensorboard/` | the metrics for TensorBoard |
 | `evaluation.json` | the final evaluation, removed when training resumes |
@@ -40,11 +41,18 @@ from hearts_agents.spec import AgentSpec, path_name, quoted_path
 from hearts_agents.user_code import check_allowed
 from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
-from hearts_env.support.files import held, is_held, remove_leftovers
+from hearts_env.support.files import (
+    held,
+    is_held,
+    own_files,
+    owner_in,
+    read_limited,
+    remove_leftovers,
+)
 from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.log import METRICS_NAME, Counters, History, read_metrics
+from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -53,6 +61,19 @@ CURVE_NAME = "curve.png"
 EVALUATION_NAME = "evaluation.json"
 CHECKPOINTS_NAME = "checkpoints"
 LOCK_NAME = ".lock"
+PICTURE_NAME = "evaluation.png"
+_WRITTEN = (
+    CHECKPOINT_NAME,
+    f"{CHECKPOINTS_NAME}/*.safetensors",
+    CARD_NAME,
+    METRICS_NAME,
+    CURVE_NAME,
+    EVALUATION_NAME,
+    PICTURE_NAME,
+)
+_MOST = 10_000_000
+"""The most bytes of a final evaluation."""
+_NEEDED = (CONFIG_NAME, STATE_NAME, CHECKPOINTS_NAME, TENSORBOARD_NAME)
 
 LEASE = 60.0
 """Seconds for which a lock of another machine counts as held after its last renewal."""
@@ -130,8 +151,10 @@ def check_is_free(run_dir: Path) -> None:
 def check_run_folder(run_dir: Path) -> None:
     """Raise unless this is the folder of a run that can be resumed.
 
-    A run that was killed before it saved a state starts again from its config.
+    A run that was killed before it saved a state starts again from its config. The folder may come
+    from someone else, so links in it are removed or refused.
     """
+    own_files(run_dir, "run", written=_WRITTEN, needed=_NEEDED)
     if not (run_dir / CONFIG_NAME).is_file():
         raise CheckpointError(
             f"resume: {str(run_dir)!r} has no {CONFIG_NAME}; give a folder that `hearts train` "
@@ -208,8 +231,11 @@ def hold_run(run_dir: Path, patience: float = 0.0) -> Iterator[None]:
 def _check_lease(run_dir: Path) -> None:
     """Raise if another machine renewed the lock lately. Not all file systems share locks."""
     lock = run_dir / LOCK_NAME
+    if lock.is_symlink() or not lock.is_file():  # `held` replaces what is not a file
+        return
     try:
-        owner, renewed = lock.read_text(errors="replace").strip(), lock.stat().st_mtime
+        with lock.open("rb") as file:
+            owner, renewed = owner_in(file.read(200)), os.fstat(file.fileno()).st_mtime
     except FileNotFoundError:
         return
     machine = owner.partition(" on ")[2]
@@ -359,8 +385,8 @@ class RunFolder(History):
 def final_evaluation(run_dir: Path) -> list[dict[str, Any]]:
     """Return the final evaluations, one per opponent. The list is empty until all are done."""
     try:
-        rows = json.loads((run_dir / EVALUATION_NAME).read_bytes())
-    except (OSError, ValueError):
+        rows = json.loads(read_limited(run_dir / EVALUATION_NAME, _MOST, "a final evaluation"))
+    except (OSError, ValueError, RecursionError):  # HeartsError is a ValueError
         return []
     return rows if isinstance(rows, list) else []
 

@@ -31,7 +31,7 @@ from hearts_env import Rules
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_is
 from hearts_env.support.errors import HeartsError, quoted
-from hearts_env.support.files import removed_if_unused, write_json
+from hearts_env.support.files import own_files, removed_if_unused, write_json
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.executor import check_executor, num_cores, spread
@@ -40,11 +40,10 @@ from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import RunResult, Trainer
 from hearts_train.learn.ppo import Learner
-from hearts_train.learn.report import SeedsResult, format_status, write_card
+from hearts_train.learn.report import SEEDS_NAME, SeedsResult, format_status, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate, plot
 from hearts_train.screen import note, progress
 
-PICTURE_NAME = "evaluation.png"
 STOP_NAME = ".stop"
 MOST_SEEDS = 1000
 PATIENCE = 2 * runs.LEASE
@@ -225,7 +224,7 @@ def evaluate_run(run_dir: Path, *, show: Show = silent) -> list[Evaluation]:
     )
     if len(evaluations) == len(opponents) and not evaluations[-1].interrupted:
         figures = [evaluation.to_json() for evaluation in evaluations]
-        plot([replace(one, agent=config.name) for one in evaluations], run_dir / PICTURE_NAME)
+        plot([replace(one, agent=config.name) for one in evaluations], run_dir / runs.PICTURE_NAME)
         write_card(run_dir, figures)
         write_json(run_dir / runs.EVALUATION_NAME, figures)
     return evaluations
@@ -291,6 +290,7 @@ class SeedRuns:
                 f"run: {str(self.folder)!r} is the folder of one run; name another folder "
                 "(--run) for several seeds"
             )
+        own_files(self.folder, "run", written=(SEEDS_NAME, runs.CURVE_NAME), needed=("seed-*",))
         for seed in seeds:
             self._check_begun(seed)
         todo = [seed for seed in seeds if not runs.final_evaluation(self._run_dir(seed))]
