@@ -59,9 +59,9 @@ subtracts the points from the player's score, and `len(deck) + 1` adds them to a
 
 An encoder writes everything that the agent may know as an array. The default, `flat`, is a row of
 zeros and ones in blocks: the hand, the trick, the cards that each player has played and taken, and
-the cards still out. `action_mask` has a 1 for each legal action. It is all zeros for agents that
-are not to act, because it would reveal their hands. An illegal action ends the episode with -1 for
-that agent and 0 for the others, unless `illegal_action` says otherwise.
+the cards still out. `action_mask` has a 1 for each legal action. It is all zeros while
+another agent acts: that agent's mask would reveal its hand. An illegal action ends the episode with
+-1 for that agent and 0 for the others, unless `illegal_action` says otherwise.
 
 ## Rewards
 

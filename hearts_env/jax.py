@@ -16,6 +16,7 @@ information that a card reveals are implemented again, and ``tests/test_jax.py``
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ from hearts_env.cards import HEARTS, SPADES
 from hearts_env.encoders.features import TOTAL_STEPS
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules.rules import Rules
-from hearts_env.support.errors import HeartsError, RulesError, needs
+from hearts_env.support.errors import DealError, HeartsError, RulesError, needs
 
 try:
     import jax
@@ -138,25 +139,34 @@ class Hearts:
             hands: ``(2, num_actions) bool``, True if the seat holds the card of ``rules.deck``.
                 From names: ``[[card in hand for card in rules.deck] for hand in hands]``.
         """
-        hands = jnp.asarray(hands, bool)
-        none, no = jnp.zeros_like(hands), jnp.bool_(False)
+        try:
+            shape = np.shape(hands)
+        except ValueError:  # lists of unequal length
+            shape = ()
+        if shape != (2, self.num_actions):
+            raise DealError(
+                f"hands: shape {shape} is not that of two hands; give (2, {self.num_actions}) bool"
+            )
+        hands = jnp.array(hands, bool)
+        # Each field has a buffer of its own, so that `jax.jit` can take a state as a donation.
+        cards = functools.partial(jnp.zeros_like, hands)
         # The lowest card dealt leads.
         leader = jnp.where(hands[0, hands.any(0).argmax()], 0, 1).astype(jnp.int32)
         state = State(
             current_player=leader,
-            observation=none,
+            observation=cards(),
             rewards=jnp.zeros(2, jnp.float32),
-            terminated=no,
-            truncated=no,
-            legal_action_mask=none[0],
+            terminated=jnp.bool_(False),
+            truncated=jnp.bool_(False),
+            legal_action_mask=cards()[0],
             _step_count=jnp.int32(0),
             _hands=hands,
-            _played=none,
-            _taken=none,
-            _excluded=none,
+            _played=cards(),
+            _taken=cards(),
+            _excluded=cards(),
             _voids=jnp.zeros((2, 4), bool),
-            _trick=none[0],
-            _first_leader=leader,
+            _trick=cards()[0],
+            _first_leader=jnp.array(leader),
         )
         return self._show(state)
 
@@ -177,10 +187,15 @@ class Hearts:
         revoked = state.replace(
             rewards=jnp.where(is_loser, -1, 1).astype(jnp.float32),
             terminated=jnp.bool_(True),
-            legal_action_mask=jnp.ones_like(card),
         )
         over = state.replace(rewards=jnp.zeros_like(state.rewards))
-        after = _where(is_legal, self._show(self._play(state, card)), revoked)
+        after = _where(is_legal, self._play(state, card), revoked)
+        seat = jnp.where(is_legal, after.current_player, 0)
+        after = after.replace(
+            current_player=seat,
+            observation=self.observe(after, seat),
+            legal_action_mask=self._legal(after) | ~is_legal,
+        )
         return _where(state.terminated, over, after)
 
     def observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:

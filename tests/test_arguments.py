@@ -6,8 +6,10 @@ explain it.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,15 +19,26 @@ import pytest
 
 from hearts_agents import HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_env import BatchGame, Game, HeartsError, Match, Rules, chips_of, hearts_v0, settle
-from hearts_env.envs.options import RESET_OPTIONS
+from hearts_env.envs.options import EPISODES, RESET_OPTIONS
 from hearts_env.rules.rules import FIELDS
-from hearts_env.support.arguments import whole
+from hearts_env.support.arguments import MAX_SEED, whole
 from hearts_env.support.errors import quoted
 from hearts_env.views.deals import all_deals, all_tables, num_deals
 from hearts_env.views.view import PlayerView
-from tests.refusals import argument_of, fix_of
+from tests.refusals import argument_of, fix_of, raises_hearts_error
 
+DEEP: list[Any] = []
+for _ in range(20_000):
+    DEEP = [DEEP]
+BYTES: list[Any] = [b"2C", bytearray(b"2C"), memoryview(b"2C"), bytearray(2)]
+"""Sequences of numbers, but surely a mistake for text."""
 ODD: list[Any] = [
+    *BYTES,
+    DEEP,
+    {0, 1},
+    np.zeros((2, 2)),
+    np.zeros((2, 2), np.int64),
+    array("q", [0, 1]),
     None,
     True,
     np.True_,
@@ -40,7 +53,6 @@ ODD: list[Any] = [
     "x",
     "two_player players=9",
     "A" * 500,
-    b"2C",
     [],
     {},
     (),
@@ -280,13 +292,19 @@ def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
     assert len(taken) < 8, [quoted(value) for value in taken]
 
 
+@pytest.mark.parametrize("episode", EPISODES)
 @pytest.mark.parametrize("way", MADE)
-def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
-    env = MADE[way]("micro") if way in SINGLE else MADE[way](2, "micro")
+def test_odd_seeds_and_options_are_taken_or_refused(way: str, episode: str) -> None:
+    args = () if way in SINGLE else (2,)
+    env = MADE[way](*args, "micro", episode=episode)
     taken = []
     for value in ODD:
         if way == "stable-baselines3":
-            calls = [lambda v=value: (env.seed(v), env.reset())]
+            calls = [
+                lambda v=value: (env.set_options(), env.seed(v), env.reset()),
+                lambda v=value: (env.set_options(v), env.reset()),
+                lambda v=value: (env.set_options({"game": v}), env.reset()),
+            ]
         else:
             calls = [
                 lambda v=value: env.reset(seed=v),
@@ -299,8 +317,46 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
                 lambda v=value: env.reset(options={"deal": {"hands": [v, v], "kitty": v}}),
             ]
         taken += [place for place, call in enumerate(calls) if not refusal_of(call)]
-    assert 0 in taken  # None, 1 and a large number are seeds
+    assert 0 in taken  # None and 1 are seeds
+    if way == "stable-baselines3":
+        env.set_options()
     env.reset()
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_all_environments_have_the_same_seeds(way: str) -> None:
+    env = MADE[way]("micro") if way in SINGLE else MADE[way](2, "micro")
+
+    def reset(seed: object) -> object:
+        if way == "stable-baselines3":
+            env.seed(seed)
+            return env.reset()
+        return env.reset(seed=seed)
+
+    for seed in (0, np.int64(0), MAX_SEED, np.uint64(MAX_SEED)):
+        reset(seed)
+    for seed in (-1, MAX_SEED + 1, 2**64, 2**100, np.uint64(2**63), 0.0, "0", True):
+        with raises_hearts_error(HeartsError, "seed"):
+            reset(seed)
+
+
+def test_bytes_are_never_numbers() -> None:
+    """``list(b"2C")`` is [50, 67]."""
+    for name, made in SUBJECTS.items():
+        for argument in set(made().good) - {"other"}:  # of is_same_deal
+            for odd in [*BYTES, b"\0\1", bytearray(b"\0\1"), memoryview(b"\0\1")]:
+                subject = made()
+                given = {**subject.good, argument: odd}
+                call = functools.partial(subject.call, **given)
+                assert refusal_of(call) is not None, (name, argument, odd)
+    for way in ("vector", "stable-baselines3"):
+        env = MADE[way](2, "micro")
+        if way == "vector":
+            with raises_hearts_error(HeartsError, "seed"):
+                env.reset(seed=bytearray(b"2C"))
+        env.reset()
+        with raises_hearts_error(HeartsError, "actions"):
+            env.step(bytearray(2))
 
 
 @pytest.mark.parametrize("way", MADE)

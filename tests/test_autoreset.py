@@ -30,6 +30,14 @@ def test_a_mode_may_be_given_by_its_name(mode: AutoresetMode) -> None:
     assert HeartsVectorEnv(2).autoreset_mode is AutoresetMode.SAME_STEP
 
 
+def test_stable_baselines3_accepts_no_other_mode() -> None:
+    pytest.importorskip("stable_baselines3")
+    from hearts_agents import HeartsSB3VecEnv
+
+    with raises_hearts_error(HeartsError, "autoreset_mode", hint="omit it"):
+        HeartsSB3VecEnv(2, "micro", autoreset_mode="DISABLED")
+
+
 def test_ended_episode_waits_for_its_reset() -> None:
     envs = HeartsVectorEnv(3, "micro", autoreset_mode="DISABLED", seat=0)
     _, infos = envs.reset(seed=1)

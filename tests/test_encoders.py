@@ -334,10 +334,10 @@ def test_unknown_names_and_wrong_objects_are_refused() -> None:
         make_encoder("histori")
     with raises_hearts_error(HeartsError, "observation"):
         make_encoder(3)
-    with raises_hearts_error(HeartsError, "observation"):
+    with raises_hearts_error(HeartsError, "encoder"):
         register_encoder("mine", object())
     for name in (1, ["mine"]):
-        with raises_hearts_error(HeartsError, "observation", hint="a name"):
+        with raises_hearts_error(HeartsError, "name", hint="a name"):
             register_encoder(name, FlatEncoder())
 
 
@@ -361,7 +361,7 @@ def test_a_users_encoder_can_be_registered() -> None:
         register_encoder("mine", again)
         assert make_encoder("mine") is again
         assert game.observe(observation="mine").all()
-        with raises_hearts_error(HeartsError, "observation"):
+        with raises_hearts_error(HeartsError, "name"):
             register_encoder("flat", mine)
     finally:
         del ENCODERS["mine"]

@@ -143,9 +143,13 @@ def test_stable_baselines3_sets_games_as_options() -> None:
     assert [envs.arena.batch.game(place) for place in range(2)] == [given] * 2
     envs.reset()  # options are for one reset
     assert envs.arena.batch.game(0) != given
-    envs.set_options({"deal": given})
-    with raises_hearts_error(HeartsError, "options"):
-        envs.reset()
+    for wrong in ({"deal": given}, 5, [{}], [{}, 1], [[]] * 2):
+        with raises_hearts_error(HeartsError, "options"):
+            envs.set_options(wrong)
+    envs.set_options([{}, {"game": given}])
+    envs.set_options(None)
+    envs.reset()
+    assert envs.arena.batch.game(1) != given
 
 
 def test_opponents_play_up_to_the_learners_turn() -> None:

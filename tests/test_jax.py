@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearts_env import BatchGame, Rules, RulesError
+from hearts_env import BatchGame, DealError, Rules, RulesError
 from hearts_env import kernel as k
 from hearts_env.rules.presets import GAMES
 from tests.refusals import raises_hearts_error
@@ -94,9 +94,28 @@ def test_illegal_card_in_jax_ends_the_deal() -> None:
     assert after.legal_action_mask.all()
     paid = np.where(np.arange(2) == batch.current_player[:, None], -1, 1)
     assert np.array_equal(after.rewards, paid)
+    assert not np.any(after.current_player)
+    assert np.array_equal(after.observation, batch.observe(players=np.zeros(200, np.int64)))
     again = step(after, batch.random_actions())
     assert not np.any(again.rewards)
     assert np.array_equal(again._hands, state._hands)
+
+
+def test_unjitted_deals_can_be_donated() -> None:
+    env = Hearts("micro")
+    hands = jax.numpy.array(hands_of(BatchGame("micro", 1, seed=1))[0])
+    step = jax.jit(env.step, donate_argnums=0)
+    for begin, given in ((env.init, jax.random.key(1)), (env.deal, hands)):
+        state = begin(given)
+        after = step(state, int(np.argmax(state.legal_action_mask)))
+        assert int(after._step_count) == 1
+    assert hands.any()  # still the caller's
+
+
+@pytest.mark.parametrize("hands", [[], [[1], [1, 2]], "2C", b"2C", [["2C"], ["QS"]], np.ones(6)])
+def test_odd_jax_hands_are_refused(hands: Any) -> None:
+    with raises_hearts_error(DealError, "hands", "(2, 8)"):
+        Hearts("micro").deal(hands)
 
 
 @slow

@@ -22,6 +22,7 @@ from tests.slow import quick_given
 from tests.strategies import rule_sets
 
 HALF = Fraction(1, 2)
+SWEEPSTAKES = "hoyle players=3 settlement=sweepstakes stake=20"
 METHODS = ("simple", "sweepstakes", "howell")
 
 
@@ -229,8 +230,24 @@ def board_after(text: str, *deals: list[int]) -> Scoreboard:
     return board
 
 
+def test_finished_scoreboard_refuses_another_deal() -> None:
+    board = board_after("two_player", [90, 20], [10, 10])
+    with raises_hearts_error(HeartsError, "scores", hint="another Scoreboard"):
+        board.add([0, 500], [0, 500])
+    assert (board.winner, board.totals, board.num_deals) == (1, [100, 30], 2)
+
+
+@pytest.mark.parametrize("wrong", [[1], [1] * 4, ["1", 2], b"12", None, [0.5, 1], [None, 1]])
+@pytest.mark.parametrize(("rules", "name"), [("two_player", "scores"), (SWEEPSTAKES, "points")])
+def test_results_without_number_per_seat_are_refused(rules, name, wrong) -> None:
+    board = Scoreboard(rules)
+    before = board.clone()
+    with raises_hearts_error(HeartsError, name):
+        board.add(*([wrong, [0, 0, 0]] if name == "scores" else [[0, 0, 0], wrong]))
+    assert board == before
+
+
 PLAY_OFF = "party players=3 tie=all_past_limit"
-SWEEPSTAKES = "hoyle players=3 settlement=sweepstakes stake=20"
 
 
 @pytest.mark.parametrize(

@@ -97,16 +97,25 @@ def test_search_agents_choose_after_a_moon() -> None:
     assert made > 3
 
 
+def test_pimc_belief_can_model_a_pimc_belief() -> None:
+    view = Game.deal("micro", 1).view(0)
+    agents = [
+        make_agent(f"pimc_belief?model=pimc_belief{end}", seed=0) for end in ("", "?model=pro")
+    ]
+    assert agents[0].model.name == agents[1].model.name == "pimc_belief"
+    assert agents[0].margins(view) == agents[1].margins(view)
+
+
 def test_invalid_name_option_or_game_is_refused() -> None:
     assert {"pimc", "pimc_belief"} <= set(agent_names())
     for name, options in [
         ("pimc", {"worlds": 0}),
         ("pimc_belief", {"epsilon": 0}),
         ("pimc_belief", {"epsilon": 1.5}),
-        ("pimc_belief", {"model": "pimc_belief"}),
+        ("pimc_belief", {"model": ""}),
         ("pimc_belief", {"model": "nobody"}),
     ]:
-        field = "agent" if options.get("model") == "nobody" else next(iter(options))
+        field = "agent" if "model" in options else next(iter(options))
         with raises_hearts_error(HeartsError, field):
             make_agent(name, seed=0, **options)
     pimc = make_agent("pimc", seed=0)

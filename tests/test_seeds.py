@@ -20,6 +20,7 @@ import pytest
 
 from hearts_agents.programs.process import python_environment
 from hearts_env import CheckpointError, HeartsError
+from hearts_env.support.errors import quoted
 from hearts_env.support.files import is_held
 from hearts_train.learn import report, runs, training
 from hearts_train.learn.config import ConfigError
@@ -203,7 +204,18 @@ def test_mistakes_name_option_value_and_fix(words, argument, value, tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("seeds", [[], [0, 0], [-1], [0.5], ["a"], [True], 5, "0-4", range(1001)])
+ODD_SEEDS = [[], [0, 0], [-1], [0.5], ["a"], [True], 5, "0-4", range(1001), range(10**30)]
+ODD_SEEDS += [
+    b"2C",
+    bytearray(b"2C"),
+    memoryview(b"2C"),
+    {0: 1},
+    np.array([0.5]),
+    np.array([[1, 2]]),
+]
+
+
+@pytest.mark.parametrize("seeds", [*ODD_SEEDS, None], ids=lambda seeds: quoted(seeds))
 def test_check_seeds_with_invalid_seeds_raises(seeds):
     with raises_hearts_error(ConfigError, "seeds"):
         check_seeds(seeds)

@@ -231,10 +231,6 @@ class PimcBelief(Pimc):
             HeartsError: if an option has an unusable value. The message names it.
         """
         super().__init__(seed, worlds)
-        if isinstance(model, str) and model in (self.name, ""):
-            raise HeartsError(
-                f"model: {model!r} cannot be its own model; give another agent, such as pimc"
-            )
         spec = AgentSpec.parse(model)
         self.model = spec.make(0 if spec.is_named else None)
         self._of_model = replace(spec, agent=None)

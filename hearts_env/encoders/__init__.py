@@ -49,11 +49,11 @@ def register_encoder(name: str, encoder: Encoder) -> None:
         HeartsError: if `name` is not text or is the name of a built-in encoder, or `encoder` is
             not an Encoder.
     """
-    _check(encoder)
+    _check(encoder, "encoder")
     if not is_word(name):
-        raise HeartsError(f"observation: {quoted(name)} is not text; give the encoder a name")
+        raise HeartsError(f"name: {quoted(name)} is not text; give the encoder a name")
     if name in _OWN:
-        raise HeartsError(f"observation: {name!r} is a reserved name; choose another")
+        raise HeartsError(f"name: {name!r} is a reserved name; choose another")
     ENCODERS[name] = encoder
 
 
@@ -70,7 +70,7 @@ def make_encoder(observation: str | Encoder) -> Encoder:
                 f"{did_you_mean(observation, ENCODERS)}"
             )
         return ENCODERS[observation]
-    return observation if type(observation) in _OWN_TYPES else _check(observation)
+    return observation if type(observation) in _OWN_TYPES else _check(observation, "observation")
 
 
 def writer_of(observation: str | Encoder) -> Writer:
@@ -100,10 +100,10 @@ def observation_form(observation: str | Encoder, rules: Rules) -> tuple[tuple[in
     return space.shape, space.dtype
 
 
-def _check(encoder: Encoder) -> Encoder:
+def _check(encoder: Encoder, argument: str) -> Encoder:
     if isinstance(encoder, type) or not isinstance(encoder, Encoder):
         raise HeartsError(
-            f"observation: {quoted(encoder)} is not an encoder; it needs space(rules) and "
+            f"{argument}: {quoted(encoder)} is not an encoder; it needs space(rules) and "
             "write(view, out)"
         )
     return encoder

@@ -8,6 +8,7 @@ from typing import Any
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_count
 from hearts_env.support.errors import DealError, HeartsError, did_you_mean, quoted
 
 EPISODES = ("deal", "match")
@@ -45,8 +46,8 @@ def begin(
         if known is not None:
             game = _known_deal(game, known, number, dealer)
         return None, game
-    if number not in (None, 0):
-        raise DealError(f"deal_number: {number!r}, but a match begins with 0; omit it")
+    if number is not None and check_count("deal_number", number, 2**31):
+        raise DealError(f"deal_number: {number}, but a match begins with 0; omit it")
     if dealer is None and isinstance(known, Game):
         dealer = known.dealer % rules.players  # other rules raise below
     match = Match(rules, seed, dealer=dealer)
@@ -63,7 +64,9 @@ def check_begun(name: str, game: object, rules: Rules) -> Game:
         HeartsError: if it is not a Game, is over or has different rules.
     """
     if not isinstance(game, Game):
-        raise HeartsError(f"{name}: {quoted(game)} is not a Game; give one")
+        raise HeartsError(
+            f"{name}: {quoted(game)} is not a Game; give one, such as Game.from_text(text)"
+        )
     if game.rules != rules:
         raise DealError(
             f"{name}: its rules are {game.rules.name!r}, the environment's {rules.name!r}; give a "

@@ -13,7 +13,7 @@ from numbers import Rational
 from hearts_env import kernel as k
 from hearts_env.cards import SETTLEMENTS
 from hearts_env.rules.rules import Rules
-from hearts_env.support.arguments import check_choice
+from hearts_env.support.arguments import check_choice, listed
 from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.jit import jit
 
@@ -42,7 +42,7 @@ def settle(
     """
     check_choice("method", method, SETTLEMENTS[1:])
     try:
-        paid = [_exact(p) for p in points]
+        paid = [_exact(p) for p in listed(points) or ()]
     except TypeError:
         paid = []
     if len(paid) < 2 or any(p < 0 for p in paid):

@@ -190,7 +190,14 @@ class Scoreboard(Standing):
             scores: each seat's score, used if the rules settle in points.
             points: each seat's points to settle, used if the rules settle in chips. See
                 ``chips.points_settled``.
+
+        Raises:
+            HeartsError: if the match is over, or it is not one number per seat.
         """
+        if self.is_over:
+            raise HeartsError("scores: the match is over; begin another Scoreboard")
+        name, given = ("points", points) if self.in_chips else ("scores", scores)
+        check_numbers(name, given, self.rules.players)
         self._add(scores, points)
 
 

@@ -1,4 +1,4 @@
-"""Exact double-dummy values of positions, cards and worlds of small games."""
+"""Exact tools: double-dummy values, beliefs, best responses and equilibria."""
 
 from hearts_env.solve.double_dummy import (
     Solution,

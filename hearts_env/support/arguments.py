@@ -24,6 +24,7 @@ from hearts_env.support.errors import (
 )
 
 MAX_SEED = 2**63 - 1
+_TEXT = (str, bytes, bytearray, memoryview)
 
 
 def whole(value: object) -> int | None:
@@ -43,6 +44,18 @@ def only(value: object) -> object:
     if isinstance(value, np.ndarray) and value.size == 1:
         return value.reshape(())[()]
     return value
+
+
+def listed(value: object) -> Sequence[Any] | None:
+    """Return the elements of a list, tuple, range or array, or None for other values.
+
+    Text and bytes are sequences too, but of characters: b"2C" is not the numbers 50 and 67.
+    """
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, _TEXT):
+        return value
+    return None
 
 
 def is_word(value: object) -> bool:
@@ -89,7 +102,7 @@ def check_seed(seed: object) -> int:
 
 
 def check_any_seed(seed: object) -> int:
-    """Return `seed` as a whole number of any size from 0."""
+    """Return the seed of an agent as a whole number of any size from 0."""
     return check_number("seed", seed, 0, None, other=", or None")
 
 
@@ -191,9 +204,11 @@ def whole_numbers(value: object) -> NDArray[np.int64] | None:
     An array that already fits is returned without a copy. Compiled functions get no other kind,
     because each kind would compile them again.
     """
+    if isinstance(value, _TEXT):
+        return None
     try:
         array: NDArray[Any] = np.asarray(value)
-    except (ValueError, TypeError, OverflowError):  # lists of unequal length
+    except (ValueError, TypeError, OverflowError):  # such as lists of unequal length
         return None
     if array.dtype.kind not in "iu":
         return None

@@ -12,7 +12,7 @@ seeded with ``secret_seed``, from which it cannot be computed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +45,12 @@ from hearts_env.game.chips import points_settled
 from hearts_env.game.match import Scoreboard, next_deal
 from hearts_env.seeds import secret_seed
 from hearts_env.support.arguments import (
-    check_any_seed,
     check_choice,
     check_flag,
     check_max_deals,
     check_number,
+    check_seed,
+    listed,
     whole,
     whole_numbers,
 )
@@ -476,35 +477,26 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     """Return one seed per game, ``(num_envs,) int64``, as Gymnasium does.
 
     Args:
-        seed: the first seed, from which the others count up. Or a list, with None for a random
-            one. Or None for all random.
+        seed: the first seed, from which the others count up, 0 after 2**63 - 1. Or a list, with
+            None for a random one. Or None for all random.
         num_envs: the number of games.
         fallback: draws the random seeds.
 
     Raises:
-        HeartsError: if `seed` is none of these, or a list of another length.
+        HeartsError: if `seed` is none of these, out of range, or a list of another length.
     """
     if seed is None:
         return fallback.integers(2**62, size=num_envs)
     first = whole(seed)
     if first is not None:
-        return np.array([check_env_seed(first + i) for i in range(num_envs)], np.int64)
-    seed = seed.tolist() if isinstance(seed, np.ndarray) else seed
-    if not isinstance(seed, Sequence) or isinstance(seed, str | bytes):
+        first = check_seed(first)
+        return np.array([(first + i) % 2**63 for i in range(num_envs)], np.int64)
+    given = listed(seed)
+    if given is None:
         raise HeartsError(f"seed: {quoted(seed)} is not a whole number; give one, a list, or None")
-    given = list(seed)
     if len(given) != num_envs:
         raise HeartsError(f"seed: {len(given)} seeds for {num_envs} environments; give one each")
     random = fallback.integers(2**62, size=num_envs)
     return np.array(
-        [random[i] if s is None else check_env_seed(s) for i, s in enumerate(given)], np.int64
+        [random[i] if s is None else check_seed(s) for i, s in enumerate(given)], np.int64
     )
-
-
-def check_env_seed(seed: int) -> int:
-    """Return `seed` modulo 2**63.
-
-    Raises:
-        HeartsError: if it is negative or not a whole number.
-    """
-    return check_any_seed(seed) % 2**63

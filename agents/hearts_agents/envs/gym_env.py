@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from hearts_agents.baselines import Baseline
 from hearts_agents.envs.arena import (
     MAX_FORCED_DEALS,
-    check_env_seed,
     compiled,
     nothing_to_decide,
 )
@@ -31,7 +30,7 @@ from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import raw_env
 from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
-from hearts_env.support.arguments import check_choice, check_flag
+from hearts_env.support.arguments import check_choice, check_flag, check_seed
 
 
 class HeartsEnv(gymnasium.Env[Observation, np.int64]):
@@ -165,7 +164,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             HeartsError: if the seed, an option or a deal is invalid. The sequence is unchanged.
         """
         if seed is not None:
-            seed = check_env_seed(seed)
+            seed = check_seed(seed)
         super().reset(seed=seed)
         if seed is not None:
             first, number = seed, 0

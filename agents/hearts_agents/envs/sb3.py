@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from hearts_agents.envs.arena import Finished
 from hearts_agents.envs.vector import HeartsVectorEnv, check_options
 from hearts_env import HeartsError, Rules
-from hearts_env.support.arguments import check_any_seed
+from hearts_env.support.arguments import check_seed, listed
 from hearts_env.support.arrays import Array
 
 
@@ -58,6 +58,11 @@ class HeartsSB3VecEnv(VecEnv):
         Raises:
             HeartsError: if an argument is invalid. The message names it and the fix.
         """
+        if "autoreset_mode" in options:
+            raise HeartsError(
+                "autoreset_mode: stable-baselines3 begins the next episode in the same step; omit "
+                "it, or take HeartsVectorEnv"
+            )
         self.vector = HeartsVectorEnv(
             num_envs, rules, players, autoreset_mode=AutoresetMode.SAME_STEP, **options
         )
@@ -77,14 +82,9 @@ class HeartsSB3VecEnv(VecEnv):
             self.seed(seed)
 
     def reset(self) -> Any:
-        """Begin new episodes in all environments. Return the observations.
-
-        Call ``set_options({"game": game})`` first, or with a list of such dictionaries, for
-        episodes that continue from a given `Game`.
-        """
-        games = [check_options(options, ("game",)).get("game") for options in self._options]
-        seeds = None if None in self._seeds else self._seeds
-        observations, _ = self.vector.reset(seed=seeds, options={"game": games})
+        """Begin new episodes in all environments. Return the observations."""
+        games = [options.get("game") for options in self._options]
+        observations, _ = self.vector.reset(seed=self._seeds[0], options={"game": games})
         self._reset_seeds()
         self._reset_options()
         self._infos = self._first_infos(np.arange(self.num_envs))
@@ -92,9 +92,26 @@ class HeartsSB3VecEnv(VecEnv):
         self._add_masks(self.reset_infos)
         return observations
 
+    def set_options(self, options: Any = None) -> None:
+        """Set the options of the next reset.
+
+        Args:
+            options: ``{"game": game}``, for episodes that continue from a `Game`. Or a list of
+                such dictionaries, one per environment. If None, no options.
+
+        Raises:
+            HeartsError: if an option is unknown, or a list has another length.
+        """
+        each = [options] * self.num_envs if listed(options) is None else options
+        if len(each) != self.num_envs:
+            raise HeartsError(
+                f"options: {len(each)} for {self.num_envs} environments; give one each, or one dict"
+            )
+        self._options = [dict(check_options(one, ("game",))) for one in each]
+
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Set the first environment's seed at the next reset. If None, it is random."""
-        return super().seed(None if seed is None else check_any_seed(seed))
+        return super().seed(None if seed is None else check_seed(seed))
 
     def action_masks(self) -> NDArray[np.int8]:
         """Return each learner's legal actions, a new array ``(num_envs, n) int8``."""

@@ -78,7 +78,7 @@ def evaluate(
 ) -> None:
     """Measure an agent on duplicate deals against others.
 
-    Each deal is played once with the agent in every seat, which cancels the luck of the cards.
+    Each deal is played once with the agent in every seat, so good cards help both sides equally.
     Matches are played in pairs, with the seats swapped.
     """
     from hearts_train.cli import reports

@@ -162,10 +162,11 @@ def exploit(
 ) -> None:
     """Measure how much a best response wins from an agent: exactly, or as a lower bound.
 
-    On small decks (micro, mini), and with --max-memory, the answer is exact over all deals. On
-    larger decks it is a mean over sampled deals, each exact. If that would take too long, or with
-    --attackers, attackers give a lower bound. An attacker sees only its own cards, but may ask for
-    the agent's policy in any view. An option that has no effect on the answer is refused.
+    On small decks (micro, mini, mini_6) the answer is exact over all deals, and with --max-memory
+    on any deck whose tree fits (midi: 12). On larger decks it is a mean over sampled deals, each
+    exact. If that would take too long, or with --attackers, attackers give a lower bound. An
+    attacker sees only its own cards, but may ask for the agent's policy in any view. An option
+    that has no effect on the answer is refused.
     """
     from hearts_train.cli import reports, solving
     from hearts_train.measure.exploit import TREE, Attack

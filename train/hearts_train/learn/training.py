@@ -19,7 +19,7 @@ import math
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
@@ -29,7 +29,7 @@ import numpy as np
 from hearts_agents.user_code import allow_code, is_code_allowed
 from hearts_env import Rules
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_is
+from hearts_env.support.arguments import check_is, listed
 from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.files import own_files, removed_if_unused, write_json
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
@@ -73,7 +73,7 @@ def train(
     *,
     progress: bool = True,
     learner: type[Learner] | None = None,
-    seeds: Iterable[int],
+    seeds: Sequence[int],
     workers: int | None = None,
     backend: str = "local",
 ) -> SeedsResult: ...
@@ -86,7 +86,7 @@ def train(
     *,
     progress: bool = True,
     learner: type[Learner] | None = None,
-    seeds: Iterable[int] | None = None,
+    seeds: Sequence[int] | None = None,
     workers: int | None = None,
     backend: str = "local",
 ) -> RunResult | SeedsResult:
@@ -233,8 +233,7 @@ def evaluate_run(run_dir: Path, *, show: Show = silent) -> list[Evaluation]:
 # ---- several seeds -------------------------------------------------------------------------------
 def check_seeds(seeds: Any) -> list[int]:
     """Return seeds as a list. Raise ConfigError unless they are different whole numbers from 0."""
-    is_list = isinstance(seeds, Iterable) and not isinstance(seeds, str)
-    found = list(itertools.islice(seeds, MOST_SEEDS + 1)) if is_list else []
+    found = list(itertools.islice(listed(seeds) or (), MOST_SEEDS + 1))
     are_seeds = all(
         isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**31
         for seed in found

@@ -1,8 +1,8 @@
 """Duplicate evaluation: measure by how many points per deal one agent is better than another.
 
 Every deal is played once with the agent in each seat, against copies of the opponent in the other
-seats. This cancels most of the luck of the cards. All plays of one deal form a *duplicate deal*,
-the unit of every interval. With two players a duplicate deal is two plays.
+seats, so good cards help both sides equally. All plays of one deal form a *duplicate deal*, the
+unit of every interval. With two players a duplicate deal is two plays.
 
 - Margin of a deal: the others' mean score minus the agent's score. Positive is good.
 - Intervals: the mean over duplicate deals +- 1.96 standard errors, a normal approximation that
