@@ -106,6 +106,14 @@ def _place(error: BaseException) -> str:
     return place
 
 
+def is_users(module: str) -> bool:
+    """Return whether a module belongs to the user: neither to this package nor to a library."""
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    root = module.partition(".")[0]
+    is_known = root in _OURS or root in sys.stdlib_module_names or file.startswith(_LIBRARIES)
+    return module == "__main__" or not is_known
+
+
 @contextlib.contextmanager
 def blamed(what: str, fix: str) -> Iterator[None]:
     """Run a user's code, and turn its exceptions into a one-line ``HeartsError``.

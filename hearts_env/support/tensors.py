@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from hearts_env.support.errors import CheckpointError
-from hearts_env.support.files import writing_whole
+from hearts_env.support.files import kind_of, writing_whole
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -65,13 +65,20 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
     return tensors, header
 
 
-def format_of(path: str | Path) -> str | None:
-    """Return the ``format`` in a file's header, or None if there is no such file or header."""
+def header_of(path: str | Path) -> dict[str, str]:
+    """Return the header of an untrusted file, unchecked, or {} if there is no file or header."""
+    if kind_of(path) != "file":  # a pipe would block
+        return {}
     try:
         with safe_open(str(path), framework="numpy") as opened:
-            return dict(opened.metadata() or {}).get("format")
+            return dict(opened.metadata() or {})
     except Exception:  # as above
-        return None
+        return {}
+
+
+def format_of(path: str | Path) -> str | None:
+    """Return the ``format`` in a file's header, or None if there is no such file or header."""
+    return header_of(path).get("format")
 
 
 def digest_of(tensors: Mapping[str, NDArray[Any]], header: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ import importlib
 import math
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, Name, TrainConfig
 from hearts_train.learn.log import Metrics
+from hearts_train.learn.own_code import change_of, code_of, continued, to_json
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, write_card
 from hearts_train.measure.evaluation import evaluate
@@ -63,15 +64,20 @@ LEARNERS: dict[Name, str] = {
 """Module and class of each algorithm, imported when a run needs it."""
 
 
-def make_learner(
-    config: TrainConfig, state: runs.State | None = None, learner: type[Learner] | None = None
-) -> Learner:
-    """Make a learner of this class. If None, the config's algorithm names the class."""
+def learner_class(config: TrainConfig, learner: type[Learner] | None = None) -> type[Learner]:
+    """Return this class. If None, the one of the config's algorithm."""
     if learner is None:
         module, _, name = LEARNERS[config.algorithm].partition(":")
         learner = getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
     assert learner is not None
-    return learner(config, state)
+    return learner
+
+
+def make_learner(
+    config: TrainConfig, state: runs.State | None = None, learner: type[Learner] | None = None
+) -> Learner:
+    """Make a learner of this class. If None, the config's algorithm names the class."""
+    return learner_class(config, learner)(config, state)
 
 
 class Trainer:
@@ -85,6 +91,13 @@ class Trainer:
     ) -> None:
         """Make the learner. If `state` is given, resume from it. Nothing is written."""
         opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
+        learner = learner_class(config, learner)
+        history = state.code if state else []
+        if history and history[-1].class_name != learner.__name__:
+            raise CheckpointError(
+                f"resume: the run's learner is {history[-1].class_name}, not {learner.__name__}; "
+                "give train the run's own class as learner, or omit learner if it had none"
+            )
         self.config = config
         self.learner = make_learner(config, state, learner)
         for agent in opponents:
@@ -98,10 +111,19 @@ class Trainer:
             except HeartsError as error:
                 raise ConfigError(f"evaluation.exploitability: {error}") from None
         self.counters = self.learner.counters
+        code = code_of(config, learner)
+        self.code_change = change_of(history[-1] if history else None, code) if state else ""
+        """How the code differs from that of the resumed run, or ""."""
+        self.code = continued(history, code, self.counters.updates)
         self._signal: Callable[[], int] = lambda: 0
         self._is_stopped: Callable[[], bool] = lambda: False
 
     # -- the run -----------------------------------------------------------------------------------
+    @property
+    def is_finished(self) -> bool:
+        """True if the budget is spent and the player is evaluated."""
+        return self.learner.progress >= 1.0 and not self._is_evaluation_due()
+
     def run(
         self, run_dir: Path, *, is_shown: bool, is_stopped: Callable[[], bool] | None = None
     ) -> RunResult:
@@ -115,6 +137,8 @@ class Trainer:
             display = stack.enter_context(Display(self.learner, is_shown=is_shown))
             stack.enter_context(self._stops_on_signals(display, is_stopped))
             display.say("starting (the first run after an installation compiles its code) ...")
+            if self.code_change:
+                display.say(f"warning: {self.code_change}; the model card lists both versions")
             if warning := self.learner.warm_up():
                 display.say(f"warning: {warning}")
             with _saving(run_dir):
@@ -170,7 +194,7 @@ class Trainer:
             seconds=counters.seconds,
             learning_seconds=counters.learning_seconds,
             decisions_per_second=counters.decisions / max(counters.learning_seconds, 1e-9),
-            is_finished=self.learner.progress >= 1.0 and not self._is_evaluation_due(),
+            is_finished=self.is_finished,
             evaluations=latest,
             signal_number=signal_number,
         )
@@ -234,7 +258,7 @@ class Trainer:
     # -- files -------------------------------------------------------------------------------------
     def _save(self, run_dir: Path, metrics: Metrics) -> None:
         metrics.flush()
-        runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
+        runs.save_state(run_dir / runs.STATE_NAME, replace(self.learner.state(), code=self.code))
         meta = self._save_player(run_dir / CHECKPOINT_NAME, run_dir, metrics)
         write_card(run_dir, meta=meta)
 
@@ -267,6 +291,7 @@ class Trainer:
             "evaluations": list(metrics.latest.values()),
             "exploitability": {name: exploited[name] for name in EXPLOITED if exploited},
             "config": config.model_dump(mode="json"),
+            "code": to_json(self.code),
             "versions": {name: version(name) for name in self.learner.packages},
         }
         return Checkpoint(

@@ -712,14 +712,9 @@ class Learner:
             for part, one in self._saved().items()
             for name, array in one.state().items()
         }
-        return runs.State(replace(self.counters), tensors, self._games_key, type(self).__name__)
+        return runs.State(replace(self.counters), tensors, self._games_key)
 
     def _restore(self, state: runs.State) -> None:
-        if state.learner != type(self).__name__:
-            raise CheckpointError(
-                f"resume: the run's learner is {state.learner}, not {type(self).__name__}; give "
-                "train the run's own class as learner, or omit learner if it had none"
-            )
         try:
             for part, one in self._saved().items():
                 tensors = part_of(state.tensors, f"{part}/")

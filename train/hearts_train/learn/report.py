@@ -15,6 +15,7 @@ from hearts_agents.spec import path_name, quoted_path
 from hearts_env.support.files import write_json, write_whole
 from hearts_train.learn.config import AVERAGE, SELF
 from hearts_train.learn.log import History
+from hearts_train.learn.own_code import from_json
 from hearts_train.learn.runs import CARD_NAME, CURVE_NAME, RunFolder
 from hearts_train.measure.display import (
     BLUE,
@@ -265,6 +266,9 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "Command": f"`{training['command']}`",
         "Versions": ", ".join(f"{name} {of}" for name, of in training["versions"].items()),
     }
+    if own := [code for code in from_json(training["code"]) if code.digests]:
+        texts = [f"from update {code.since + 1}: {code.describe()}" for code in own]
+        facts["Own code"] = "; ".join(texts) if len(own) > 1 else own[0].describe()
     if number := pretraining["positions"]:
         learnt = {
             "action": "the card that it plays",

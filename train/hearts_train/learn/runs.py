@@ -29,7 +29,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,18 @@ from hearts_env.support.files import (
     read_limited,
     remove_leftovers,
 )
-from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
+from hearts_env.support.tensors import (
+    DIGEST,
+    Tensors,
+    digest_of,
+    header_of,
+    read_tensors,
+    write_tensors,
+)
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics
+from hearts_train.learn.own_code import OwnCode, from_json, to_json
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -80,7 +88,7 @@ LEASE = 60.0
 _RENEWED_EVERY = 10.0  # seconds
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 8
+STATE_VERSION = 9
 
 _DEPTH = 3
 """The levels of folders that ``find_runs`` searches."""
@@ -98,8 +106,8 @@ class State:
     algorithm adds."""
     games: str = ""
     """The settings of ``games/...``. If they change, new games start."""
-    learner: str = "Learner"
-    """The name of the class that learns."""
+    code: list[OwnCode] = field(default_factory=list)
+    """The user's code that made the state, the latest last."""
 
 
 # ---- folders -------------------------------------------------------------------------------------
@@ -295,7 +303,7 @@ def save_state(path: Path, state: State) -> None:
         "version": str(STATE_VERSION),
         "counters": json.dumps(asdict(state.counters)),
         "games": state.games,
-        "learner": state.learner,
+        "code": json.dumps(to_json(state.code)),
     }
     write_tensors(path, state.tensors, header)
 
@@ -313,13 +321,14 @@ def load_state(path: Path) -> State:
         if header.get(DIGEST) != digest_of(tensors, header):
             raise CheckpointError("it is damaged")
         counters = _COUNTERS.validate_json(header.get("counters", ""))
+        code = from_json(header.get("code", ""))
     except (CheckpointError, ValidationError) as error:
-        reason = "its counters are invalid" if isinstance(error, ValidationError) else error
+        reason = "its header is invalid" if isinstance(error, ValidationError) else error
         raise CheckpointError(
             f"resume: {str(path)!r} cannot be used ({reason}); resume another run, or start a "
             "new one"
         ) from None
-    return State(counters, tensors, header.get("games", ""), header.get("learner", ""))
+    return State(counters, tensors, header.get("games", ""), code)
 
 
 # ---- the list of runs ---------------------------------------------------------------------------
@@ -389,6 +398,24 @@ def final_evaluation(run_dir: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, RecursionError):  # HeartsError is a ValueError
         return []
     return rows if isinstance(rows, list) else []
+
+
+def code_of_player(run_dir: Path) -> OwnCode | None:
+    """Return the code that a run's player was last trained with, or None if unknown."""
+    try:
+        training = json.loads(header_of(run_dir / CHECKPOINT_NAME)["training"])
+        return from_json(training["code"])[-1]
+    except (KeyError, IndexError, TypeError, ValueError, RecursionError):  # of the file's author
+        return None
+
+
+def check_reuse(run_dir: Path, change: str) -> None:
+    """Raise if the code of a finished run has changed (``change_of``)."""
+    if change:
+        raise ConfigError(
+            f"run: {str(run_dir)!r} is finished, and {change}; train in another folder (--run), or "
+            "delete that one"
+        )
 
 
 def read_run(folder: Path) -> RunFolder:

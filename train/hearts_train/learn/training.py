@@ -38,7 +38,8 @@ from hearts_train.executor import check_executor, num_cores, spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.loop import RunResult, Trainer
+from hearts_train.learn.loop import RunResult, Trainer, learner_class
+from hearts_train.learn.own_code import OwnCode, change_of, code_of
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, format_status, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate, plot
@@ -174,6 +175,8 @@ def train_run(
                 _check_same(before, config, run_dir)
                 state = runs.load_state(run_dir / runs.STATE_NAME)
             trainer = Trainer(config.decided(), state, learner)
+            if trainer.is_finished:
+                runs.check_reuse(run_dir, trainer.code_change)
         return trainer.run(run_dir, is_shown=progress, is_stopped=is_stopped)
 
 
@@ -290,8 +293,8 @@ class SeedRuns:
                 "(--run) for several seeds"
             )
         own_files(self.folder, "run", written=(SEEDS_NAME, runs.CURVE_NAME), needed=("seed-*",))
-        for seed in seeds:
-            self._check_begun(seed)
+        code = code_of(self.config, learner_class(self.config, self.learner))
+        changes = {seed: self._check_begun(seed, code) for seed in seeds}
         todo = [seed for seed in seeds if not runs.final_evaluation(self._run_dir(seed))]
         threads = self._config_of(0).threads
         if backend == "local":
@@ -307,6 +310,9 @@ class SeedRuns:
             runs.make_folder(self.folder)
             stack.enter_context(runs.hold_run(self.folder))
             stopped = stack.enter_context(self._stops_on_signals())
+            for seed, change in changes.items():
+                if change and self.is_shown and is_apart:  # otherwise the run itself shows it
+                    note(f"seed {seed}: warning: {change}; its model card lists both versions")
             with self._watched(seeds, is_shown=self.is_shown and is_apart):
                 work = replace(self, is_shown=self.is_shown and not is_apart)
                 results = spread(work, todo, workers=workers, backend=backend, cores=threads)
@@ -328,14 +334,24 @@ class SeedRuns:
                 raise error
         return result
 
-    def _check_begun(self, seed: int) -> None:
-        """Raise if the run of a seed was started with other settings."""
-        run_dir = self._run_dir(seed)
+    def _check_begun(self, seed: int, code: OwnCode) -> str:
+        """Return the change of the code since the run of a seed was saved, or "".
+
+        Raises:
+            ConfigError: if it was started with other settings, or finished by other code.
+        """
+        run_dir, change = self._run_dir(seed), ""
         if is_begun(run_dir):
             before, config = load_config(run_dir / runs.CONFIG_NAME), self._config_of(seed)
             if config.compile == "auto":
                 config = config.model_copy(update={"compile": before.compile})
             _check_same(before, config, run_dir, fixed=("",))
+            is_finished = bool(runs.final_evaluation(run_dir))
+            if is_finished or (run_dir / runs.STATE_NAME).exists():
+                change = change_of(runs.code_of_player(run_dir), code)
+            if is_finished:
+                runs.check_reuse(run_dir, change)
+        return change
 
     def __call__(self, seed: int) -> tuple[int, HeartsError | None]:
         """Train or resume the run of a seed, and evaluate it.
