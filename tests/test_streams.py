@@ -8,12 +8,21 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from hearts_agents.programs.process import python_environment
+from hearts_train import console
 from hearts_train.cli.app import app
-from hearts_train.console import prepare_streams
+from hearts_train.cli.cardtext import show as show_text
+from hearts_train.console import prepare_streams, print_table, say
+from hearts_train.measure.benchmark import Benchmark, encoded, record_of
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.screen import note, printable, progress
+from hearts_train.store import sealed, unsealed
+from tests.strategies import played_on
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="streams are closed by a shell")
 
@@ -119,3 +128,84 @@ def test_every_letter_of_messages_has_a_plain_form(monkeypatch):
     print("1.5 ± 0.2 ♣♦♠♥ ✓ é")
     sys.stdout.flush()
     assert raw.getvalue() == b"1.5 +- 0.2 CDSH * ?\n"
+
+
+# ---- texts of strangers --------------------------------------------------------------------------
+EVIL = "A\x1b]0;owned\x07\x9b31m\u202eB\u2066\ud800\r\x7f"
+"""A name with codes for the terminal, marks of direction and half a character."""
+PLAIN = r"A\x1b]0;owned\x07\x9b31m\u202eB\u2066\ud800\r\x7f"
+
+
+def test_everything_printed_is_printable(capsys):
+    for show in (note, say, show_text):
+        show(f"{EVIL} é\u00a0♠\n\tx")
+    print_table(EVIL, ["name", EVIL], [[f"{EVIL}\nx", "1"]])
+    with progress(EVIL) as report:
+        for done in (1, 2, 3):
+            report(done, 3, EVIL)
+    out, err = capsys.readouterr()
+    assert f"{PLAIN} é\u00a0♠\n\tx\n" in out
+    assert f"{PLAIN} é\u00a0♠\n\tx\n" in err
+    assert f"{PLAIN}\\nx " in out
+    assert printable(out + err) == out + err
+
+
+def test_terminal_shows_progress_of_a_printable_name(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress(EVIL) as report:
+        report(1, 2, EVIL)
+    assert PLAIN in terminal.getvalue()
+    assert not {"\x07", "\x9b", "\u202e"} & set(terminal.getvalue())
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_no_module_prints_past_the_border():
+    # A prompt, a version, a help and JSON.
+    allowed = {"cli/terminal.py": 1, "cli/app.py": 2, "console.py": 2, "screen.py": 1}
+    home = Path(console.__file__).parent
+    found = {
+        path.relative_to(home).as_posix(): count
+        for path in home.rglob("*.py")
+        if (count := len(re.findall(r"(?<!\w)print\(", path.read_text("utf-8"))))
+    }
+    assert found == allowed
+
+
+@pytest.mark.parametrize("words", ["replay deal", "analyse deal", "replay result", "verify"])
+def test_commands_write_out_codes_of_strangers(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = EVIL.encode("utf-8", "replace").decode()
+    text = played_on("micro", 1, 99).to_text({"Player 0": "NAME", "Event": "NAME"})
+    Path("deal").write_text(text.replace("NAME", name.replace("\r", "")), "utf-8")
+    bench = Benchmark("easy", "micro", deals=2)
+    record = bench.run()
+    record["result"]["agent"]["name"] = EVIL
+    record["result"]["opponents"][0]["opponent"] = EVIL
+    forged = record_of(record["result"], record["run"])
+    Path("result").write_bytes(encoded(forged))
+    command = ["benchmark", "--verify", "result"] if words == "verify" else words.split()
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == (words == "verify"), done.output
+    assert r"A\x1b]0;owned\x07\x9b31m\u202eB" in done.output
+    assert printable(done.output) == done.output
+
+
+def test_resumed_faults_write_out_codes_of_strangers(tmp_path):
+    saved = tmp_path / "saved"
+    evaluate("easy", "pro", "micro", 2, save=saved)
+    head, line = saved.read_bytes().splitlines(keepends=True)
+    entry = unsealed(line[:-1])
+    entry["block"]["faults"] = [1, 0]
+    example = {"agent": "easy", "role": "agent", "kind": EVIL, "text": EVIL, "seed": 1, "seat": 0}
+    entry["block"]["examples"] = [example | {"view": EVIL}]
+    saved.write_bytes(head + sealed(entry))
+    done = CliRunner().invoke(app, ["evaluate", "--resume", str(saved)])
+    assert done.exit_code == 0, done.output
+    assert done.output.count(PLAIN) == 3
+    assert printable(done.output) == done.output

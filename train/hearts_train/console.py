@@ -19,6 +19,7 @@ import typer.core
 
 from hearts_train.screen import format_seconds as format_seconds
 from hearts_train.screen import note as note
+from hearts_train.screen import printable as printable
 from hearts_train.screen import progress as progress
 from hearts_train.screen import screen as screen
 
@@ -292,7 +293,7 @@ def _shown() -> IO[str]:
 
 def say(text: str) -> None:
     """Print a line of the results for people."""
-    print(text, file=_shown(), flush=True)
+    print(printable(text), file=_shown(), flush=True)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -300,7 +301,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     encoding = getattr(_shown(), "encoding", None) or "utf-8"
     # Replace before measuring: replacements may be longer than the characters.
     table = [
-        [cell.encode(encoding, "hearts_plain").decode(encoding) for cell in row]
+        [
+            printable(cell).replace("\n", r"\n").encode(encoding, "hearts_plain").decode(encoding)
+            for cell in row
+        ]
         for row in (columns, *rows)
     ]
     first, *others = (max(map(len, column)) for column in zip(*table, strict=True))

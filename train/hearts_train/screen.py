@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import unicodedata
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -43,9 +44,25 @@ def screen() -> IO[str]:
     return cast("IO[str]", _Screen(sys.stderr))
 
 
+def printable(text: str) -> str:
+    r"""Return text as everything prints it, with invisible characters written like ``\x1b``.
+
+    A name in a file of someone else may hold codes that control a terminal, or marks that turn the
+    direction of the text around. Spaces and ends of lines are kept.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c
+        if c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
+        else c.encode("unicode_escape").decode()
+        for c in text
+    )
+
+
 def note(text: str) -> None:
     """Print a line on standard error."""
-    print(text, file=screen(), flush=True)
+    print(printable(text), file=screen(), flush=True)
 
 
 @contextlib.contextmanager
@@ -54,6 +71,7 @@ def progress(label: str) -> Iterator[Progress]:
 
     A terminal shows a bar with the time left. Otherwise a line is printed every few seconds.
     """
+    label = printable(label)
     if not sys.stderr.isatty():
         yield _plain_progress(label)
         return
@@ -74,7 +92,7 @@ def progress(label: str) -> Iterator[Progress]:
         task = bar.add_task(label, total=None, message="")
 
         def report(done: float, total: float, message: str = "") -> None:
-            bar.update(task, completed=done, total=total, message=message)
+            bar.update(task, completed=done, total=total, message=printable(message))
 
         yield report
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hearts_env import PlayerView, Rules
 from hearts_env.cards import SUITS
+from hearts_train import console
 
 if TYPE_CHECKING:
     from hearts_train.measure.analysis import Hint
@@ -50,6 +51,7 @@ def show(text: str) -> None:
 
     Continuation lines are indented by two more columns.
     """
+    text = console.printable(text)
     if sys.stdout.isatty():
         width, broken = shutil.get_terminal_size().columns, []
         for line in text.split("\n"):
@@ -62,7 +64,7 @@ def show(text: str) -> None:
                 break_on_hyphens=False,
             ) or [""]
         text = "\n".join(broken)
-    print(text, flush=True)
+    console.say(text)
 
 
 # ---- events --------------------------------------------------------------------------------------

@@ -346,4 +346,4 @@ def warmup(
     with console.progress("compiling") as report:
         compiled = warm_up(report, workers=workers)
     seconds = console.format_seconds(clock.now() - begin)
-    print(f"compiled {compiled} functions in {seconds}")
+    console.say(f"compiled {compiled} functions in {seconds}")

@@ -130,7 +130,7 @@ def replay(
         raise Mistake(f"--plot: {plot} does not end in .gif; give a name that does")
     records = shown.read_records(file)
     if plot is not None:
-        print(f"{shown.write_animation(records, plot)} positions in {plot}")
+        console.say(f"{shown.write_animation(records, plot)} positions in {plot}")
         return
     for number, record in enumerate(records, 1):
         show("\n".join(shown.lines_of(record, number, len(records))))
@@ -213,7 +213,7 @@ def show_rules(
         for preset, (numbers, _, summary) in PRESETS.items():
             span = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
             show(f"{preset:{width}}  {span:>3} players  {summary}")
-        print("\n'hearts rules NAME' explains a game.")
+        console.say("\n'hearts rules NAME' explains a game.")
         return
     rules = Rules.from_text(name)
     if as_json:
@@ -227,7 +227,7 @@ def show_rules(
         shown = "" if is_long else value
         show(f"{option:{widths[0]}}  {shown:{widths[1]}}  {meaning}".rstrip())
         if is_long:
-            print(f"  {value}")
+            console.say(f"  {value}")
 
 
 @app.command(epilog="Example: hearts agents --new my_agent")
@@ -262,7 +262,7 @@ def agents(
         options = ", ".join(f"{option}={value}" for option, value in entry["options"].items())
         plays = f"{'':{width}}  plays {entry['plays']}"
         show(plays + (f"; options: {options}" if options else ""))
-    print(
+    console.say(
         "\nOther agents, wherever a command takes an AGENT:\n"
         "  runs/demo-1, x.safetensors      a training run, a checkpoint or a solved game\n"
         "  mine.py:Mine, package.mod:Mine  a Python class\n"
@@ -294,9 +294,9 @@ def _write_agent(path: Path) -> None:
         text = (Path(hearts_agents.__file__).parent / f"template{suffix}").read_text("utf-8")
         write_whole(file, text.replace("template.", f"{stem}.").encode())
     agent = shlex.quote(f"{files['.py']}:MyAgent")
-    print(f"written: {files['.py']} and {files['.json']}; measure the agent with:")
-    print(f"  hearts evaluate {agent} --opponents easy,standard,pro")
-    print(f"  hearts benchmark {agent}")
+    console.say(f"written: {files['.py']} and {files['.json']}; measure the agent with:")
+    console.say(f"  hearts evaluate {agent} --opponents easy,standard,pro")
+    console.say(f"  hearts benchmark {agent}")
 
 
 # ---- the server ----------------------------------------------------------------------------------

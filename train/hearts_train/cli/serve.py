@@ -20,7 +20,7 @@ import uvicorn
 
 from hearts_env import Game
 from hearts_env.game.notation import Record
-from hearts_train.console import Mistake, note, progress
+from hearts_train.console import Mistake, note, progress, say
 from hearts_train.web.app import create_app
 from hearts_train.web.folders import ServerFolder, data_folder
 from hearts_train.web.hosting import Limits, warm_up
@@ -57,7 +57,7 @@ def serve_tables(
         Mistake: the address or the folder cannot be used.
         HeartsError: an agent is unknown, or another server uses the folder.
     """
-    logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
+    logging.basicConfig(handlers=[_Notes()], format="%(message)s", level=logging.WARNING)
     _allow_files()
     folder = (data or data_folder() / "server").expanduser()
     with _listening(host, port) as listener:
@@ -79,6 +79,14 @@ def serve_tables(
             asyncio.run(server.serve([listener]))
 
 
+class _Notes(logging.Handler):
+    """Shows the log as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a message."""
+        note(self.format(record))
+
+
 class _Server(uvicorn.Server):
     """A server that prints its address when it is ready and ends quietly."""
 
@@ -94,7 +102,7 @@ class _Server(uvicorn.Server):
         if not self.started:
             return
         for address in self._addresses:
-            print(f"Hearts is at {address}", flush=True)
+            say(f"Hearts is at {address}")
         if not all(map(_is_loopback, self._addresses)):
             note(_WARNING)
         note(f"Tables are saved in {self._folder}. Ctrl-C ends the server.")

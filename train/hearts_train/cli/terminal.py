@@ -21,6 +21,7 @@ from hearts_env.rules.explain import explain
 from hearts_env.seeds import secret_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import held_interrupt
+from hearts_train import console
 from hearts_train.cli.cardtext import CHOICES, card_text, cards_text, describe, hand_text, show
 from hearts_train.cli.replay import dealt, footer, read_records, steps
 from hearts_train.measure.analysis import best_hinter, hint
@@ -35,7 +36,7 @@ def ask_at_terminal(prompt: str) -> str | None:
     print(prompt, end="", flush=True)
     line = sys.stdin.readline()
     if not line or not sys.stdin.isatty():  # a terminal has shown the input already
-        print(line.strip())
+        console.say(line.strip())
     return line.strip() if line else None
 
 

@@ -35,6 +35,7 @@ from hearts_train.data.episodes import Episodes, write_minari
 from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import Seating, part_size
 from hearts_train.executor import check_executor, spread
+from hearts_train.screen import printable
 from hearts_train.store import FileKind, Store, saving
 
 FACTS = "dataset.json"
@@ -154,7 +155,7 @@ def make_dataset(
                 write_minari(folder / EPISODES, options, _episodes(folder, number, report))
             counts = [finished[place]["counts"] for place in range(number)]
             facts = _facts(options, seating.digests, counts)
-            write_whole(folder / SHEET, datasheet(facts, options).encode())
+            write_whole(folder / SHEET, printable(datasheet(facts, options)).encode())
             facts["files"] = _files(folder)
             write_json(folder / FACTS, facts)
         # The records go last: after a kill before that, work can be resumed.

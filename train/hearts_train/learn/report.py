@@ -25,7 +25,7 @@ from hearts_train.measure.display import (
     new_figure,
     save_figure,
 )
-from hearts_train.screen import format_seconds
+from hearts_train.screen import format_seconds, printable
 
 EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
 """The two policies with an exploitability, and their labels in plots."""
@@ -245,7 +245,7 @@ def write_card(
     if meta is None:
         _, meta = read_checkpoint(run_dir)
     text = format_card(meta, evaluations or meta.training["evaluations"])
-    write_whole(run_dir / CARD_NAME, text.encode())
+    write_whole(run_dir / CARD_NAME, printable(text).encode())
 
 
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:

@@ -17,6 +17,7 @@ from hearts_env import HeartsError
 from hearts_env.support.errors import library, needs
 from hearts_env.support.files import check_output, write_whole
 from hearts_train.measure.statistics import Interval
+from hearts_train.screen import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +78,7 @@ def literal(text: str) -> str:
     Matplotlib sets text between dollar signs as a formula, and leaves out of the legend a label
     that begins with an underscore.
     """
-    escaped = text.replace("$", r"\$")
+    escaped = printable(text).replace("$", r"\$")
     return f"\u200b{escaped}" if escaped.startswith("_") else escaped  # a space of no width
 
 
