@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -39,6 +39,15 @@ class Highest:
 
     def act(self, view):
         return view.legal_actions()[-1]
+
+
+class Noting(Lowest):
+    """Notes the seeds of all players made of it."""
+
+    seeds: ClassVar[list[int]] = []
+
+    def reseed(self, seed):
+        self.seeds.append(seed)
 
 
 class Drawing(Agent):

@@ -97,16 +97,21 @@ def test_warm_up_has_no_side_effects(algorithm):
 
 
 def test_earlier_snapshots_keep_their_policy():
-    settings = {"self_play": {"latest_share": 0.5, "keep": 1, "keep_every": 1}}
+    """The opponents that may be drawn are the latest players, of which two are kept."""
+    settings = {"self_play": {"latest_share": 0.5, "keep": 2, "keep_every": 1}}
     made = learner("ppo", **SMALL | settings)
-    made.update()
-    past = made.opponents.snapshots[1]
     views = made.games.batch.views(np.arange(12))
-    chances = past.action_probs(views)
-    assert ((chances > 0.0) == (views.legal_table != 0)).all()
-    expected = made.agent()
-    expected.greedy = False
-    np.testing.assert_array_equal(chances, expected.action_probs(views))
+    learnt: list[Any] = []
+    for number in range(1, 4):
+        made.update()
+        learnt.append(made._player(made.tensors()).with_greedy(False).action_probs(views))
+        kept, pool = learnt[-2:], made.opponents.pool
+        past = [place for place in (1, 2) if pool.entries[pool.place(f"self {place}")].weight]
+        assert len(past) == min(number, 2)
+        for place in past:
+            chances = made.opponents.snapshots[place].action_probs(views)
+            assert ((chances > 0.0) == (views.legal_table != 0)).all()
+            assert sum(np.array_equal(chances, one) for one in kept) == 1
 
 
 @quick_cases("algorithm", ["ppo", "vrpo", "exact", "maskable_ppo"], ["ppo"])
@@ -122,7 +127,31 @@ def test_state_without_an_array_raises(algorithm):
             pytest.fail(name)
 
 
+@pytest.mark.parametrize("algorithm", ["ppo", "exact"])
+def test_rounded_networks_follow_the_weights(algorithm, monkeypatch):
+    """The magnet is computed by the rounded average."""
+    monkeypatch.setattr("hearts_train.learn.ppo.find_precision", lambda *_: torch.bfloat16)
+    made = learner(algorithm, **SMALL | {"ema_decay": 0.5, "exact": {"minibatches": 1}})
+    made.update()
+    for network in (made.learnt, made.average):
+        weights = torch.nn.utils.parameters_to_vector(network.rounded.parameters())
+        assert torch.equal(weights, network.weights.bfloat16())
+
+
 # ---- VRPO ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("rules", "reward", "is_zero_sum"),
+    [("micro", "margin", True), ("micro", "points", False), ("party players=3", "margin", False)],
+)
+def test_vrpo_links_seats_in_zero_sum_games_alone(rules, reward, is_zero_sum):
+    env = RECIPE["env"] | {"rules": rules, "reward": reward}
+    made = learner("vrpo", env=env)
+    made._play(8)
+    rows = made.games.rollout
+    linked = np.flatnonzero(rows.nexts[: made.games.size] >= 0)
+    assert (rows.seats[linked] == rows.seats[rows.nexts[linked]]).all() == (not is_zero_sum)
+
+
 @pytest.mark.parametrize("gae_lambda", [0.0, 0.9, 1.0])
 def test_vrpo_returns_equal_the_closed_form(gae_lambda):
     """The formula of vrpo.py, row by row, for any Q, if the policy is uniform."""

@@ -235,7 +235,15 @@ def test_sleeping_attacker_plays_like_the_agent():
     assert [gain.over_first for gain in found.gains] == [None, 0]
     late = hearts_train.exploit(*both, awake=range(12, 14), deals=48)
     assert 0 < late.gains[1].margin < 9  # two tricks of the fourteen that all of them win
-    assert late.gains[1].over_first == pytest.approx(late.gains[1].margin - late.gains[0].margin)
+
+
+def test_gains_are_compared_with_those_of_the_first_attacker():
+    gains = hearts_train.exploit(
+        "standard", "two_player", ["easy", "standard", "pro"], deals=8
+    ).gains
+    for gain in gains[1:]:
+        assert gain.over_first == pytest.approx(gain.margin - gains[0].margin)
+        assert gain.over_first != 0
 
 
 def test_only_untimed_search_can_be_attacked():

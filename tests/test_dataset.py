@@ -8,8 +8,10 @@ import pytest
 from hearts_agents.search import MAX_HANDS
 from hearts_env import Game, HeartsError, hearts_v0
 from hearts_env.solve import solve_double_dummy, solve_worlds
+from hearts_train.data import playing
 from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import FEWEST_GAMES, Seating, exact_values, part_size
+from tests.players import Noting
 from tests.refusals import raises_hearts_error
 
 
@@ -79,6 +81,13 @@ def test_dataset_values_equal_the_solver(rules):
         np.testing.assert_allclose(mean[row, legal], margins.mean(0))
 
 
+def test_values_of_views_do_not_depend_on_the_chunk(monkeypatch):
+    found = played(games=3)
+    whole = exact_values(found.views, found.states)
+    monkeypatch.setattr(playing, "_CHUNK", 7)
+    np.testing.assert_array_equal(exact_values(found.views, found.states), whole)
+
+
 def test_views_with_too_many_worlds_have_no_mean():
     """At the deal the opponent holds 10 of 18 unseen cards, which gives 43,758 worlds."""
     found = played(rules="two_player hand_size=10", games=1, agents=["easy"])
@@ -100,6 +109,14 @@ def test_part_depends_on_its_number_alone():
     np.testing.assert_array_equal(second.actions, again.actions)
     assert len(np.unique(np.concatenate([first.seeds, second.seeds]))) == FEWEST_GAMES + 5
     assert not np.array_equal(Seating(options(seed=1)).play(0).seeds, first.seeds[:6])
+
+
+def test_each_player_of_each_part_has_its_own_seed():
+    seating = Seating(options([f"{Noting.__module__}:Noting"], games=FEWEST_GAMES + 1))
+    Noting.seeds.clear()
+    for number in range(2):
+        seating.play(number)
+    assert len(set(Noting.seeds)) == len(Noting.seeds) == 2 * 2
 
 
 class Odd:

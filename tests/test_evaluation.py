@@ -22,7 +22,7 @@ from hearts_train.measure import contest
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import Evaluation, evaluate, string_matches
 from hearts_train.measure.participants import Participant
-from tests.players import CODE, Highest, Lowest
+from tests.players import CODE, Highest, Lowest, Noting
 from tests.refusals import raises_hearts_error
 from tests.waiting import timeless
 
@@ -171,6 +171,16 @@ def test_evaluation_follows_from_the_seed():
     assert figures(replace(one, agent="easy")) == figures(named)
     # An agent against itself does not draw the same numbers.
     assert evaluate("easy", "easy", deals=200).margins.any()
+
+
+@pytest.mark.parametrize("unit", ["deal", "match"])
+def test_each_player_of_each_block_has_its_own_seed(unit):
+    duel = Duel(Participant(Noting(), 0), Participant(Noting(), 0), Rules.make("micro"), 3, unit)
+    Noting.seeds.clear()
+    for first in (0, 2):
+        duel.play(first, 2)
+    blocks, seatings, seats = 2, 2, 2
+    assert len(set(Noting.seeds)) == len(Noting.seeds) == blocks * seatings * seats
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])

@@ -30,6 +30,7 @@ from hearts_train.learn.ppo import (
     ppo_loss,
 )
 from hearts_train.learn.training import train
+from tests.players import Noting
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 from tests.training_runs import quick as quick
@@ -254,6 +255,14 @@ def test_opponents_seats_are_not_learnt_from(seat):
         made._play(1)
         made.games.drop_learnt()
     assert set(seats) == {sp.LEARNER}
+
+
+def test_opponents_draw_new_numbers_in_each_update():
+    made = learner(f"opponents={{'{Noting.__module__}:Noting': 1}}")
+    Noting.seeds.clear()
+    for _ in range(3):
+        made.update()
+    assert len(set(Noting.seeds)) == len(Noting.seeds) == 3
 
 
 def test_pending_decisions_wait_and_others_train_once():

@@ -270,6 +270,19 @@ def test_conclusion_states_winner_margin_and_certainty(
     assert (record["better"], record["conclusion"]) == (better, told)
 
 
+class Faulty:
+    """Plays no legal card."""
+
+    def act(self, view):
+        return -1
+
+
+def test_faults_of_both_pairings_are_charged_to_their_agent():
+    """With three players, the agents play 64 deals each way round, from three seats."""
+    result = compare(Lowest(), Faulty(), "party players=3", Question(0, 1), deals=64, seed=1)
+    assert result.faults == (0, 2 * 3 * 64)
+
+
 def test_compare_command_prints_conclusion_and_json(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["compare", "pro", "easy", "--rules", "micro", "--margins", "0,0.5", "--seed", "3"]
