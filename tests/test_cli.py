@@ -362,6 +362,7 @@ def test_mistake_is_one_line_with_the_fix(args, words, tmp_path, monkeypatch):
     [
         (("evaluate", "easy", "--deals", 2, "--save", "results"), "results"),
         (("train", "smoke", "--run", "run"), "config.yaml"),
+        (("train", "smoke", "--run", "run", "--seeds", "0"), "config.yaml"),
         (("solve", "micro", "--iterations", 2, "--save", "state.safetensors"), "state.safetensors"),
     ],
 )
@@ -378,6 +379,7 @@ def test_full_disk_names_file_and_leaves_nothing(args, file, tmp_path, monkeypat
     last = result.stderr.splitlines()[-1]
     assert last.startswith("error: ")
     assert file in last
+    assert "--resume" not in last  # nothing was begun
     assert list(tmp_path.iterdir()) == []
 
 

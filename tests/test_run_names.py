@@ -1,19 +1,36 @@
-"""Runs in folders with odd names: a path is never a player's name, code, a program or an option."""
+"""Runs and players in files with odd names: a path is never a name, code or an option."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 
 import pytest
 
+from hearts_agents import make_agent
+from hearts_agents.attackers import Attacker
+from hearts_agents.envs.opponents import OpponentPool
 from hearts_agents.models.network import load_agent
+from hearts_agents.search import PimcBelief
 from hearts_agents.spec import AgentSpec
+from hearts_env.solve.equilibrium import load, solve
 from hearts_train.cli.options import names_in
+from hearts_train.data.options import DatasetOptions
 from hearts_train.learn import training
+from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.training import train
+from hearts_train.measure.benchmark import benchmark
+from hearts_train.measure.comparison import compare
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.exploit import exploit
+from hearts_train.measure.tournament import tournament
+from tests.players import Lowest, write_player
+from tests.refusals import mistake, raises_hearts_error
 from tests.slow import quick_cases
 from tests.test_cli import run
+from tests.test_runs import evaluation, make
 from tests.training_runs import quick
 
 __all__ = ["quick"]
@@ -84,3 +101,70 @@ def test_evaluation_of_a_run_is_of_its_player(name):
     assert words == ["hearts", "train"]
     assert not config.startswith("-")
     assert Path(config).samefile(Path(name) / "config.yaml")
+
+
+def test_player_at_a_path_is_measured_by_every_function():
+    write_player(Path("pro"), "micro")
+    path = Path("pro")
+    found = [
+        evaluate(path, ["pro", "easy"], "micro", 4)[0].agents[0],
+        compare(path, "pro", "micro", deals=64).agents[0],
+        tournament([path, "pro"], "micro", deals=4).evaluations[0, 1].agents[0],
+        exploit("pro", "micro", [path]).agents[1],
+        benchmark(path, "micro", deals=4)["result"]["agent"],
+    ]
+    for record in found:
+        assert record["kind"] == "NetworkAgent"
+        assert AgentSpec.from_json(record["spec"]) == AgentSpec.parse(path)
+    pool = OpponentPool(["pro", path])
+    assert pool.names == ["pro", "./pro"]
+    assert [type(entry.agent).__name__ for entry in pool.entries] == ["Pro", "NetworkAgent"]
+    assert PimcBelief(model=path).model.name == Attacker(path).model.name == "network"
+    options = DatasetOptions([path], "micro", 1)
+    assert options.to_json()["agents"] == ["./pro", "./pro"]
+
+
+def test_solved_file_is_not_the_shipped_one():
+    solve("micro", iterations=2).save(Path("mini.safetensors"))
+    Path("mini.safetensors").rename("mini")
+    assert load(Path("mini")).rules.name == make_agent(Path("mini")).rules.name == "micro"
+    assert load("mini").rules.name == "mini"
+
+
+def test_solve_prints_a_name_of_its_policy():
+    said = run("solve", "micro", "--iterations", 2, "--policy", "exec:x.safetensors").stderr
+    (name,) = shlex.split(said.partition("written: ")[2])
+    assert make_agent(name).rules.name == "micro"
+
+
+def test_runs_are_listed_by_names_of_their_players():
+    for name in ("pro", "two words"):
+        make(Path(name), evaluation(10**6, 1.0))
+    listed = run("runs", "pro", "two words", "--json", "runs.json")
+    assert {"./pro", "'./two words'"} <= {line[:13].rstrip() for line in listed.output.splitlines()}
+    told = json.loads(Path("runs.json").read_text())
+    assert sorted(one["run"] for one in told) == ["./pro", "./two words"]
+
+
+def test_result_of_a_path_with_spaces_verifies_elsewhere(monkeypatch):
+    write_player(Path("my player.safetensors"), "micro")
+    words = ("benchmark", "--track", "micro", "--deals", 4, "--json", "x.json")
+    assert run(*words, "./my player.safetensors").exit_code == 0
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert run("benchmark", "--verify", "../x.json").exit_code == 0
+
+
+def test_comparison_refuses_an_agent_named_twice(tmp_path):
+    one, two = run("compare", "easy", "easy"), run("tournament", "easy", "easy")
+    mistake(one, "agents", "easy")
+    assert one.stderr == two.stderr
+    assert compare(Lowest(), Lowest(), "micro", deals=64).mean == 0.0
+    mistake(run("evaluate", "missing.zip"), "agent", "missing.zip")
+
+
+def test_folder_name_that_is_not_text_is_refused():
+    for name in (b"\xff", b"a\0b"):
+        for seeds in (None, [0]):
+            with raises_hearts_error(ConfigError, "run", hint="name another"):
+                train(TrainConfig(), Path(os.fsdecode(name)), seeds=seeds, progress=False)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import shlex
 from pathlib import Path
 
 import pytest
 
 from hearts_agents import make_agent
-from hearts_agents.spec import AgentSpec, Kind
-from hearts_env import HeartsError
+from hearts_agents.spec import AgentSpec, Kind, quoted_path
+from hearts_env import CheckpointError, HeartsError
+from hearts_train.cli.options import names_in
 from tests.refusals import raises_hearts_error
 
 KINDS = {
@@ -27,6 +29,25 @@ KINDS = {
     "here": (Kind.FILE, "here", False, False),
     "what?/run": (Kind.FILE, "what?/run", False, False),
 }
+PATHS = (
+    "pro",
+    "here",
+    "mine.py:Mine",
+    "mine.py",
+    "-x",
+    "exec:x",
+    "exec:x/y",
+    "x.zip",
+    "x.safetensors?greedy=false",
+    "x.onnx",
+    "pro?worlds=50",
+    "what?",
+    "a, b",
+    " two words ",
+    "two\nlines",
+    "it's",
+    "sub/x.pt",
+)
 UNKNOWN = ("nobody", "pro-v2", "mine.py", "pro?worlds", "pro?worlds=1&worlds=2", "")
 
 
@@ -55,12 +76,27 @@ def test_unknown_agent_in_a_record_cannot_be_made(text):
             make()
 
 
-def test_path_object_is_always_a_path():
-    for path in ("pro", "here", "mine.py:Mine"):
+@pytest.mark.parametrize("path", PATHS)
+def test_path_object_is_always_a_path(path):
+    for there in (False, True):
+        if there:
+            Path(path).mkdir(exist_ok=True, parents=True)
         spec = AgentSpec.parse(Path(path))
         assert (spec.kind, Path(spec.name)) == (Kind.FILE, Path(path))
-        assert AgentSpec.from_json(spec.text).kind is not Kind.OWN
-    assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).text).kind is Kind.FILE
+    assert AgentSpec.from_json(spec.text) == spec
+    assert (spec.runs_code, spec.text[0] == "-") == (False, False)
+    assert shlex.split(quoted_path(path)) == names_in(spec.text, "--opponents") == [spec.text]
+    Path(path, "checkpoint.safetensors").touch()
+    with raises_hearts_error(CheckpointError, "checkpoint"):  # it is a run's folder
+        spec.make()
+
+
+def test_missing_file_needs_no_permission():
+    with raises_hearts_error(CheckpointError, "agent", "missing.zip"):
+        make_agent("missing.zip")
+    Path("there.zip").touch()
+    with raises_hearts_error(HeartsError, "allow_code", "there.zip"):
+        make_agent("there.zip")
 
 
 def test_record_grants_no_permission(monkeypatch):

@@ -122,7 +122,7 @@ def removed_if_unused(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # ValueError: a name with a null byte
             folder.rmdir()
         raise
 

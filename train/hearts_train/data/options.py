@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hearts_agents.spec import path_name
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.rewards import Rewarder
@@ -23,7 +25,8 @@ class DatasetOptions:
     HeartsError names an option that has an unusable value.
 
     Attributes:
-        agents: The name of the agent in each seat. A single name is for all seats.
+        agents: The name of the agent in each seat. A single name is for all seats. Paths become
+            names.
         rules: The rules, or the name of a preset.
         games: The number of deals, 1 to 100,000,000.
         seed: The seed of deals and agents.
@@ -45,7 +48,7 @@ class DatasetOptions:
     def __post_init__(self) -> None:
         """Check and complete all options, in place."""
         rules = Rules.make(self.rules)
-        agents = tuple(self.agents)
+        agents = tuple(path_name(a) if isinstance(a, os.PathLike) else a for a in self.agents)
         if len(agents) not in (1, rules.players):
             raise HeartsError(
                 f"agent: {len(agents)} given, but {rules.name!r} has {rules.players} seats; give "

@@ -105,7 +105,8 @@ class SeedsResult:
             sds = ["" if one["sd"] is None else f" ± {one['sd']:.2f}" for one in spread]
             cells = [f"{one['mean']:+.2f}{sd}" for one, sd in zip(spread, sds, strict=True)]
             rows.append(["mean ± sd", "", *cells])
-        title = f"{self.folder}: margins in points per deal, with the 95 % interval over deals"
+        title = "margins in points per deal, with the 95 % interval over deals"
+        title = f"{path_name(self.folder)}: {title}"
         return ResultTable(title, ["seed", "decisions", *(one["name"] for one in spread)], rows)
 
     def to_json(self) -> dict[str, Any]:

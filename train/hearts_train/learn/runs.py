@@ -134,10 +134,11 @@ def new_run_folder(name: str, run_dir: Path | None) -> Path:
 def make_folder(folder: Path) -> bool:
     """Make a folder. Return False if it existed. Raise ConfigError if that fails."""
     try:
+        str(folder).encode()  # for TensorBoard and the model card
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
-    except OSError as error:
-        if folder.is_dir():
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a null byte
+        if isinstance(error, OSError) and folder.is_dir():
             return False
         raise ConfigError(
             f"run: the folder {str(folder)!r} cannot be created ({error}); name another"
