@@ -65,6 +65,9 @@ def test_picture_that_cannot_be_drawn_is_refused(tmp_path):
         (["runs/demo?search=50ms"], ["demo?search=50ms"]),
         (["pro?worlds=50", "my/agent.py:Mine"], ["pro?worlds=50", "my/agent.py:Mine"]),
         (["C:\\runs\\demo"], ["C:\\runs\\demo"]),
+        (["runs/pro", "demo/a"], ["runs/pro", "a"]),
+        (["a/pro-v1/checkpoint.safetensors"], ["a/pro-v1/checkpoint.safetensors"]),
+        (["a/easy?greedy=false"], ["a/easy?greedy=false"]),
     ],
 )
 def test_runs_are_named_not_their_paths(names, short):

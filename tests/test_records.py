@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,12 @@ from tests.test_cli import run
 from tests.waiting import timeless
 
 ARGUMENTS = ("standard", "easy", "micro", 70, 5)
+COMMANDS = [
+    ("evaluate", "easy", "--opponents", "standard", "--rules", "micro", "--deals", 2),
+    ("compare", "easy", "standard", "--rules", "micro", "--deals", 64),
+    ("tournament", "easy", "standard", "--rules", "micro", "--deals", 2),
+    ("exploit", "easy", "--attackers", "standard", "--rules", "two_player", "--deals", 2),
+]
 BLOCKS = {"deal": [16, 32, 22], "match": [32, 32, 6]}
 
 
@@ -137,6 +144,20 @@ def test_file_of_other_command_or_version_is_refused(files, monkeypatch):
     ):
         with raises_hearts_error(HeartsError, "resume", "99.0", __version__):
             resume()
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_agents_added_to_a_saved_file_run_no_code(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(*words, "--save", "saved").exit_code == 0
+    Path("evil.py").write_text("open('ran', 'w')\n" + CODE.format(0))
+    first, *lines = Path("saved").read_bytes().split(b"\n")
+    for name in ("agent", "opponents", "other", "agents", "attackers"):
+        header = store.unsealed(first)
+        header["settings"]["about"][name] = ["evil.py:Mine"]
+        Path("saved").write_bytes(store.sealed(header) + b"\n".join(lines))
+        mistake(run(words[0], "--resume", "saved"), "resume", name)
+    assert not Path("ran").exists()
 
 
 @pytest.mark.parametrize("unit", BLOCKS)

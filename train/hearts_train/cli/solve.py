@@ -183,6 +183,8 @@ def exploit(
             seed=seed,
             max_memory=max_memory,
         )
+    else:
+        work.settings["attackers"] = [one.text for one in work.agents[1:]]
     show = work.settings.pop("show")
     attack = Attack(work.agents[0], **work.settings)
     with work.stoppable():

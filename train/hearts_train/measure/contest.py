@@ -306,7 +306,7 @@ def read_saved(
             raise HeartsError(
                 f"resume: {name} is of another command; use hearts {settings['work']} --resume"
             )
-        # Attackers are made from names: each holds the attacked agent.
+        # Attackers are made again, from names that come after the attacked agent's.
         about = dict(settings["about"])
         specs = about.pop("made_from", [agent["spec"] for agent in settings["agents"]])
         if not all(isinstance(spec, str) for spec in specs):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from hearts_agents.registry import OWN, split_version
 from hearts_env import HeartsError
 from hearts_env.support.errors import library, needs
 from hearts_env.support.files import check_output, write_whole
@@ -32,7 +33,8 @@ GREY = "#8A8A8A"
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return the names of agents for a picture or table: for a run its folder, not its path.
 
-    Paths keep as many parts as are needed to distinguish the agents.
+    Paths keep as many parts as are needed to distinguish the agents. A path that would look like a
+    built-in agent stays as it is.
     """
     length = 1
     while True:
@@ -52,7 +54,8 @@ def _short(name: str, length: int) -> str:
     elif len(parts) > 2 and parts[-2] == "checkpoints":
         parts[-3:] = [f"{parts[-3]} {parts[-1]}"]
     parts[-1] = parts[-1].removesuffix(".safetensors")
-    return "/".join(parts[-length:]) + mark + options
+    short = "/".join(parts[-length:])
+    return name if split_version(short)[0] in OWN else short + mark + options
 
 
 def check_picture(path: Path | None, option: str = "--plot") -> None:
