@@ -176,11 +176,11 @@ def _foreign(folder: Path, names: Sequence[str]) -> list[Path]:
     """Return what is neither an ordinary file nor a folder, of the names that match patterns."""
     found = []
     for place, name in (os.path.split(name) for name in names):
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for path in sorted((folder / place).iterdir()):
-                # Some file systems do not distinguish upper and lower case.
-                if fnmatchcase(path.name.lower(), name.lower()) and not _is_plain(path):
-                    found.append(path)
+        is_there = kind_of(folder / place) == "folder"  # also if the name is impossible
+        for path in sorted((folder / place).iterdir()) if is_there else ():
+            # Some file systems do not distinguish upper and lower case.
+            if fnmatchcase(path.name.lower(), name.lower()) and not _is_plain(path):
+                found.append(path)
     return found
 
 

@@ -44,6 +44,7 @@ from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import (
     held,
     is_held,
+    kind_of,
     own_files,
     owner_in,
     read_limited,
@@ -138,7 +139,7 @@ def make_folder(folder: Path) -> bool:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a null byte
-        if isinstance(error, OSError) and folder.is_dir():
+        if isinstance(error, OSError) and kind_of(folder) == "folder":
             return False
         raise ConfigError(
             f"run: the folder {str(folder)!r} cannot be created ({error}); name another"

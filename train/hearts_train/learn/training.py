@@ -31,7 +31,7 @@ from hearts_env import Rules
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_is, listed
 from hearts_env.support.errors import HeartsError, quoted
-from hearts_env.support.files import own_files, removed_if_unused, write_json
+from hearts_env.support.files import kind_of, own_files, removed_if_unused, write_json
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.executor import check_executor, num_cores, spread
@@ -158,7 +158,7 @@ def train_run(
     with contextlib.ExitStack() as stack:
         if resume is None:
             trainer = Trainer((config or TrainConfig()).decided(), learner=learner)
-            was_there = run_dir is not None and Path(run_dir).exists()
+            was_there = run_dir is not None and bool(kind_of(run_dir))
             run_dir = runs.new_run_folder(trainer.config.name, run_dir)
             if not was_there:
                 stack.enter_context(removed_if_unused(run_dir))
@@ -305,7 +305,7 @@ class SeedRuns:
         errors: dict[int, HeartsError] = {}
         number = 0
         with contextlib.ExitStack() as stack:
-            if not self.folder.exists():
+            if not kind_of(self.folder):
                 stack.enter_context(removed_if_unused(self.folder))
             runs.make_folder(self.folder)
             stack.enter_context(runs.hold_run(self.folder))
@@ -466,4 +466,4 @@ class SeedRuns:
 
 def is_begun(run_dir: Path) -> bool:
     """Return True if a run was started in a folder."""
-    return (run_dir / runs.CONFIG_NAME).exists()
+    return bool(kind_of(run_dir / runs.CONFIG_NAME))
