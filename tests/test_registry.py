@@ -256,6 +256,8 @@ def test_pools_take_names_agents_lists_and_weights():
         (lambda: OpponentPool.of([]), "opponent", None),
         (lambda: OpponentPool.of(3), "opponent", 3),
         (lambda: OpponentPool("easy").remove("pro"), "opponent", "pro"),
+        (lambda: OpponentPool({"easy": 10**400}), "weight", None),
+        (lambda: OpponentPool({"easy": True}), "weight", True),
         (lambda: _without_weights(HeartsEnv()).reset(seed=0), "opponent", None),
         (lambda: _without_weights(HeartsVectorEnv(2)).reset(seed=0), "opponent", None),
     ],

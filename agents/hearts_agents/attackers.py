@@ -25,9 +25,9 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import InfoSets, Policy, Tracker, check_two_players
 from hearts_env.solve.best_response import probs_function
 from hearts_env.solve.response import ALL, Responses, is_awake
-from hearts_env.support.arguments import check_chance, check_number
+from hearts_env.support.arguments import check_chance, check_choice, check_number
 from hearts_env.support.arrays import Ints
-from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.errors import quoted
 
 
 class Method(NamedTuple):
@@ -89,11 +89,7 @@ class Attacker(CachingAgent):
         Raises:
             HeartsError: if the method is unknown, or a number is out of range.
         """
-        if method not in METHODS:
-            raise HeartsError(
-                f"method: {method!r} is not an attacker; {did_you_mean(method, METHODS)}"
-            )
-        self.method = method
+        self.method = check_choice("method", method, tuple(METHODS))
         self.model = make_agent(model, seed=0) if isinstance(model, str | os.PathLike) else model
         self.tricks = check_number("tricks", tricks, 0, k.MAX_CARDS)
         self.epsilon = check_chance("epsilon", epsilon)

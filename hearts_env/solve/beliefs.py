@@ -22,7 +22,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_chance, check_is
 from hearts_env.support.arrays import Array, Bools, Floats, Ints
-from hearts_env.support.errors import HeartsError
+from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.jit import jit
 from hearts_env.views.deals import most_cards
 from hearts_env.views.hidden import worlds_of_two
@@ -323,7 +323,9 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
     """
     epsilon = check_chance("epsilon", epsilon)
     if policy is not None and not callable(policy):
-        raise HeartsError(f"policy: {policy!r} is not a function of views; give agent.action_probs")
+        raise HeartsError(
+            f"policy: {quoted(policy)} is not a function of views; give agent.action_probs"
+        )
     tracker = Tracker(policy, epsilon)
     one = tracker._replay(view)
     tracker._add_likelihoods(view.rules, [one])

@@ -25,7 +25,7 @@ from hearts_env.solve.dd.position import DEFAULT_NODES, H_LIMIT, H_NODES, MAX_EN
 from hearts_env.solve.dd.search import card_values, position_values, world_values
 from hearts_env.support.arguments import check_is, check_number
 from hearts_env.support.arrays import Ints
-from hearts_env.support.errors import HeartsError
+from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.workers import Threads
 from hearts_env.views.hidden import unseen_mask
 from hearts_env.views.view import PlayerView, World
@@ -282,12 +282,13 @@ def _other_hand(view: PlayerView, world: World) -> int:
         own, hand = (mask_of(rules.index[c] for c in world[p]) for p in (view.player, other))
     except (KeyError, IndexError, TypeError):
         raise HeartsError(
-            f"worlds: {world!r} is not a world; give hands and dead cards, as view.worlds() does"
+            f"worlds: {quoted(world)} is not a world; give hands and dead cards, as view.worlds() "
+            "does"
         ) from None
     unseen = int(unseen_mask(rules.vector, view.vector, view.player))
     if own != view.vector[k.HANDS + k.SEAT * view.player] or hand & ~unseen:
         raise HeartsError(
-            f"worlds: {world!r} contradicts the view of player {view.player}; "
+            f"worlds: {quoted(world)} contradicts the view of player {view.player}; "
             "take one of view.worlds()"
         )
     if hand.bit_count() != view.cards_left(other):

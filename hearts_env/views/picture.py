@@ -10,8 +10,7 @@ import numpy as np
 from hearts_env import kernel as k
 from hearts_env.cards import list_of
 from hearts_env.render.scene import SeatPicture, TablePicture, count_text
-from hearts_env.support.arguments import check_player
-from hearts_env.support.errors import HeartsError, did_you_mean
+from hearts_env.support.arguments import check_choice, check_player
 from hearts_env.views.position import Position
 
 MOVER, ALL = "current_player", "all"
@@ -44,7 +43,7 @@ def picture_of(
         HeartsError: if `render_for` is anything else.
     """
     if isinstance(render_for, str) and render_for not in (MOVER, ALL):
-        raise HeartsError(f"render_for: {render_for!r}; {did_you_mean(render_for, (MOVER, ALL))}")
+        check_choice("render_for", render_for, (MOVER, ALL))
     mover = None if is_over else game._seat(k.PLAYER)
     viewer = mover if render_for == MOVER else render_for
     if totals is None and any(game.totals):

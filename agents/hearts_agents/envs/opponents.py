@@ -16,7 +16,7 @@ from hearts_agents.registry import model_factory
 from hearts_agents.spec import AgentSpec, make_agent
 from hearts_agents.user_code import describe
 from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env.support.arguments import check_number
+from hearts_env.support.arguments import check_number, check_range
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import quoted
 
@@ -101,7 +101,7 @@ class OpponentPool:
         """
         if name is None and isinstance(agent, str | os.PathLike):
             name = AgentSpec.parse(agent).label
-        weight = _check_weight(weight)
+        weight = check_range("weight", weight, 0, math.inf)
         opponent = make_agent(agent)
         name = name or opponent.name or type(opponent).__name__
         if name in self.names:
@@ -119,7 +119,7 @@ class OpponentPool:
         Raises:
             HeartsError: if there is no such entry, or the weight is negative or not finite.
         """
-        self.entries[self.place(name)].weight = _check_weight(weight)
+        self.entries[self.place(name)].weight = check_range("weight", weight, 0, math.inf)
         self.version += 1
 
     def remove(self, name: str) -> None:
@@ -137,7 +137,7 @@ class OpponentPool:
             HeartsError: if there is none.
         """
         if name not in self.names:
-            raise HeartsError(f"opponent: {name!r} is not in the pool; it has {self.names}")
+            raise HeartsError(f"opponent: {quoted(name)} is not in the pool; it has {self.names}")
         return self.names.index(name)
 
     @property
@@ -194,16 +194,6 @@ class OpponentPool:
     def __repr__(self) -> str:
         weights = ", ".join(f"{entry.name}: {entry.weight:g}" for entry in self.entries)
         return f"<OpponentPool {weights}>"
-
-
-def _check_weight(weight: float) -> float:
-    try:
-        number = float(weight)
-    except (TypeError, ValueError):
-        number = -1.0
-    if not (number >= 0 and math.isfinite(number)):
-        raise HeartsError(f"weight: {weight!r} is not a finite number from 0; give 0 or more")
-    return number
 
 
 def check_seat(rules: Rules, seat: int | str) -> int:
