@@ -60,7 +60,7 @@ def test_modules_import_only_existing_files() -> None:
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
 def test_browser_plays_a_deal_to_its_end(tmp_path) -> None:
-    """The other tests of the page in a browser are slow."""
+    """Most other tests of the page in a browser are slow."""
     pytest.importorskip("playwright")
     pytest.importorskip("starlette")
     from tests.page import Person, browsing, served

@@ -138,7 +138,7 @@ export class Hand {
     while (rows < 5 && n > rows && (width - w) / (Math.ceil(n / rows) - 1) < free) rows += 1;
     const perRow = Math.ceil(n / rows);
     const lift = 0.2 * w;
-    const rowStep = w * 0.86;
+    const rowStep = rows > 2 ? Math.max(TARGET, w * 0.7) : w * 0.86;
     const fan = rows === 1 && width > 560;
     const room = fan ? width - 1.2 * w : width - w; // the outer cards of a fan lean outwards
     const step = Math.min(perRow > 1 ? room / (perRow - 1) : 0, w * 0.82);

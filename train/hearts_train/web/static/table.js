@@ -255,7 +255,7 @@ class Room {
         this.actions.replaceChildren();
         this.felt.lay([]);
         const heading = panel.querySelector("h2");
-        heading.focus({preventScroll: true});
+        heading.focus();
         this.say(`${this.words} ${heading.textContent}`.trim());
       }
       return;
