@@ -243,6 +243,22 @@ def test_two_people_play_and_a_third_watches(visit) -> None:
     anna.page.wait_for_selector(".hand .card")
 
 
+def test_sitting_down_changes_the_line_of_everyone(visit) -> None:
+    anna, ben, onlooker = (visit(settings={"name": n}) for n in ("Anna", "Ben", ""))
+    link = anna.open_table("two_player")
+    for other in (ben, onlooker):
+        other.page.goto(link)
+        other.page.wait_for_selector(".sit")
+    ben.page.get_by_role("button", name="Sit here").click()
+    ben.page.wait_for_selector(".hand .card")
+    for other in (anna, onlooker):
+        expect(other.page.locator("#notices")).to_contain_text("Ben has sat down.")
+    leads = "Anna" if anna.legal else "Ben"
+    for one, name in ((anna, "Anna"), (ben, "Ben"), (onlooker, "")):
+        told = "Your turn: lead a card." if name == leads else f"Waiting for {leads} to play."
+        expect(one.page.locator(".line")).to_have_text(re.compile(f"(Ben has sat down. )?{told}"))
+
+
 def test_reload_and_lobby_return_to_the_game(visit) -> None:
     person = visit("phone")
     person.sit_down("two_player", ["me", "easy"], seed=7)

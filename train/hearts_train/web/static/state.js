@@ -149,7 +149,10 @@ export function asked(table) {
  */
 export function happened(before, now) {
   if (now.you !== before.you || ![0, 1].includes(now.seq - before.seq)) return null;
-  if (now.seq === before.seq) return [];
+  if (now.seq === before.seq) {
+    return now.seats.flatMap(({kind}, seat) =>
+      (kind === "person" && before.seats[seat].kind === "open" ? [{kind: "sat", seat}] : []));
+  }
   if (before.over) return [{kind: "deal"}];
   const [old, facts] = [before.facts, now.facts];
   const played = facts.history.slice(old.history.length);
@@ -208,6 +211,7 @@ export function inWords(table, event) {
     return `${does(table.who(seat), "gets")} the kitty: ${event.cards.map(cardName).join(", ")}.`;
   }
   if (kind === "undo") return "Taken back.";
+  if (kind === "sat") return `${does(table.who(seat), "has")} sat down.`;
   if (kind === "fault") return event.text;
   return "";
 }

@@ -46,7 +46,8 @@ class Room {
     this.isPlayingOut = false;
     /** Events in words that are not said yet. */
     this.words = "";
-    this.saidAt = -1;
+    /** The position and the turn that have been said. */
+    this.said = "";
     /** The position with the result that is on the screen. @type {number|null} */
     this.shownAt = null;
     this.ends = new AbortController();
@@ -180,7 +181,7 @@ class Room {
       this.words = words;
     } else if (words) {
       this.words = `${this.words} ${words}`.trim();
-      if (["kitty", "shot", "fault"].includes(event.kind)) {
+      if (["kitty", "shot", "fault", "sat"].includes(event.kind)) {
         notice(words, {bad: event.kind === "fault", seconds: 4});
       }
     }
@@ -238,8 +239,9 @@ class Room {
     this.ways();
     this.guide.update(table);
     this.context.title(`${table.isMyTurn ? "▶ Your turn · " : ""}${table.rules.title}`);
-    if (!table.over && (this.words || this.saidAt !== table.seq)) this.sayTurn(this.words);
-    this.saidAt = table.seq;
+    const turn = `${table.seq} ${asked(table)}`; // sitting down changes only the words
+    if (!table.over && (this.words || this.said !== turn)) this.sayTurn(this.words);
+    this.said = turn;
     this.words = "";
   }
 
