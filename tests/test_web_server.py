@@ -167,6 +167,17 @@ def test_hint_is_computed_once_per_position(client, monkeypatch):
         assert browser.ask(**asked)["code"] == "stale"
 
 
+def test_hint_is_for_the_present_position(client):
+    with browsing(client) as browser:
+        table = browser.create("micro", "easy")["table"]
+        while not browser.state["over"]:
+            browser.until(lambda state: state["turn"] == 0 or state["over"])
+            if browser.state["turn"] == 0:
+                hint = browser.ask(type="hint", table=table, seq=browser.state["seq"])
+                assert hint["action"] in browser.state["view"]["legal"]
+                browser.act()
+
+
 def test_people_get_neither_hint_nor_undo(client):
     with browsing(client) as anna, browsing(client) as ben:
         table = sit_together(anna, ben, "mini")

@@ -149,6 +149,44 @@ def test_each_deal_of_a_table_is_another(dealt_by, tmp_path):
     assert dealt_by is None or seeds[0] == dealt_by
 
 
+def play_match(table: Table) -> list[Game]:
+    """Play a table's match to its end; return its deals."""
+    games: list[Game] = []
+    while not table.is_match_over:
+        if table.ended is not None:
+            table.next()
+        while table.ended is None:
+            follow(table, table.game.legal_actions()[:1])
+        games.append(table.game)
+    return games
+
+
+@pytest.mark.parametrize("dealt_by", [None, 3])
+def test_rematch_deals_other_cards_from_zero(dealt_by, tmp_path):
+    seats = [Seat(owner="a" * 32, name="Anna"), Seat(agent="easy")]
+    rules = Rules.from_text("two_player end_score=40")
+    table = began(tmp_path, "0" * 16, rules, seats, dealt_by=dealt_by, is_match=True)
+    first = play_match(table)
+    assert len(first) == len(table.sheet) > 1
+    table.next()
+    state = json.loads(message_of(table, 0))
+    assert (state["sheet"], state["totals"]) == ([], [0, 0])
+    hands = [game.start().hand(0) for game in [*first, *play_match(table)]]
+    assert len(set(hands)) == len(hands) > len(first) + 1
+
+
+def test_undo_forgets_the_fault_of_the_undone_card(tmp_path):
+    table = table_of(played("micro", 1), tmp_path, 0)
+    while table.turn != 0:
+        follow(table, table.game.legal_actions()[:1])
+    while table.turn == 0:
+        follow(table, table.game.legal_actions()[:1])
+    table.act_for_agent(table.game.legal_actions()[0], "easy took too long")
+    assert json.loads(message_of(table, 0))["fault"]
+    table.undo(table.seq)
+    assert json.loads(message_of(table, 0))["fault"] is None
+
+
 def test_passed_cards_are_chosen_and_undone_together(tmp_path):
     game = played("classic", 0)
     table = table_of(game, tmp_path, 0)
