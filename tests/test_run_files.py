@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import stat
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -254,13 +255,44 @@ def test_tensorboard_files_match_the_log(tmp_path):
         (40, "evaluation/easy/margin", -0.5),
     ]
     assert scalars(tmp_path) == expected
+    with (tmp_path / runs.METRICS_NAME).open("a") as file:  # as in someone else's folder
+        odd = row | {"kind": "update", "decisions": 40, "x": 10**400, "opponent": "\ud800"}
+        file.write(json.dumps(odd) + "\n")
     later = log.Metrics(tmp_path, log.Counters(decisions=40, updates=1))
     later.write("update", 80, {"updates": 2})
     later.close()
     assert scalars(tmp_path)[-1] == (80, "update/updates", 2.0)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_tensorboard_has_every_line_after_resuming(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    row = {"updates": 1, "decisions_per_second": 2.5, "seconds": 1.0}
+    margin = {"opponent": "easy", "won": 0.5, "ci95": [0.0, 1.0], "deals": 2, "seed": 1}
+    counters = log.Counters()
+    for number in range(4):  # started, and resumed three times; the last two lines are lost
+        metrics = log.Metrics(tmp_path, counters)
+        for lost in (False, True):
+            counters.decisions += 10
+            counters.updates += 1
+            metrics.write("update", counters.decisions, row | {"updates": counters.updates})
+            found = margin | row | {"margin": number + 0.5, "round": counters.evaluations}
+            metrics.write("evaluation", counters.decisions, found | {"updates": counters.updates})
+            counters.evaluations += not lost
+        counters.decisions -= 10
+        counters.updates -= 1
+        # A round that ended after the save has the decisions of the save.
+        metrics.write("evaluation", counters.decisions, found | {"updates": counters.updates})
+        metrics.close()
+    log.Metrics(tmp_path, counters).close()
+    rows = log.read_metrics(tmp_path)
+    events = accumulator.EventAccumulator(str(tmp_path / log.TENSORBOARD_NAME)).Reload()
+    for tag, kind in (("update/updates", "update"), ("evaluation/easy/margin", "evaluation")):
+        name = tag.rpartition("/")[2]
+        logged = [(r["decisions"], r[name]) for r in rows if r["kind"] == kind]
+        assert len(logged) == 4
+        assert [(event.step, event.value) for event in events.Scalars(tag)] == logged
+
+
 @pytest.mark.parametrize("when", ["write", "flush"])
 def test_unwritable_tensorboard_file_ends_nothing(tmp_path, monkeypatch, when):
     writer = pytest.importorskip("tensorboard.summary.writer.record_writer")
@@ -268,6 +300,9 @@ def test_unwritable_tensorboard_file_ends_nothing(tmp_path, monkeypatch, when):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
+    unhandled: list[object] = []
+    hook = unhandled.append
+    monkeypatch.setattr(threading, "excepthook", hook)
     metrics = log.Metrics(tmp_path, log.Counters())
     row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
     metrics.write("update", 1, row)
@@ -278,6 +313,8 @@ def test_unwritable_tensorboard_file_ends_nothing(tmp_path, monkeypatch, when):
         metrics.write("update", update, row | {"updates": update})
     metrics.close()
     assert [r["updates"] for r in log.read_metrics(tmp_path)] == [1, 2, 3]
+    assert unhandled == []
+    assert threading.excepthook is hook
 
 
 # ---- links ---------------------------------------------------------------------------------------

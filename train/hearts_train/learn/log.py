@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,12 +104,19 @@ class Metrics(History):
         )
         if self.path.exists():
             text = "".join(json.dumps(row) + "\n" for row in self.rows)
-            write_whole(self.path, text.encode())
+            write_whole(self.path, text.encode())  # a new file, so no hard link to it grows
         self._unwritten = b""
         self._file = self.path.open("ab", buffering=0)
         self._board: SummaryWriter | None = None
+        self._stack = contextlib.ExitStack()
+        self._stack.enter_context(_quiet_tensorboard())
         with contextlib.suppress(OSError):
-            self._board = _tensorboard(run_dir / TENSORBOARD_NAME, counters.decisions)
+            # TensorBoard drops what it has from these decisions on, which may be lost lines.
+            begin = counters.decisions if (run_dir / TENSORBOARD_NAME).exists() else 0
+            self._board = _tensorboard(run_dir / TENSORBOARD_NAME, begin)
+            for row in self.rows:
+                if row["decisions"] >= begin:
+                    self._add_to_board(row)
 
     def write(self, kind: str, decisions: int, values: Mapping[str, Any]) -> None:
         """Add a line, and its numbers to TensorBoard, under `kind`."""
@@ -117,12 +125,20 @@ class Metrics(History):
         self._unwritten += (json.dumps(row) + "\n").encode()
         with contextlib.suppress(OSError):
             self.flush()
-        if self._board is not None:
-            prefix = f"{kind}/{values['opponent']}" if "opponent" in values else kind
-            with contextlib.suppress(OSError):
-                for name, value in values.items():
-                    if isinstance(value, int | float) and not isinstance(value, bool):
-                        self._board.add_scalar(f"{prefix}/{name}", value, decisions)
+        with contextlib.suppress(OSError):
+            self._add_to_board(row)
+
+    def _add_to_board(self, row: Mapping[str, Any]) -> None:
+        """Add the numbers of a line to TensorBoard."""
+        if self._board is None:
+            return
+        prefix = f"{row['kind']}/{row['opponent']}" if "opponent" in row else row["kind"]
+        for name, value in row.items():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and name != "decisions":
+                # Someone else's log may have a number or a text that TensorBoard cannot store.
+                with contextlib.suppress(OverflowError, ValueError):
+                    self._board.add_scalar(f"{prefix}/{name}", value, row["decisions"])
 
     def flush(self) -> None:
         """Write the pending lines. After an OSError, call this again."""
@@ -142,6 +158,7 @@ class Metrics(History):
         with contextlib.suppress(OSError):
             if self._board is not None:
                 self._board.close()
+        self._stack.close()
 
 
 def _tensorboard(folder: Path, decisions: int) -> SummaryWriter | None:
@@ -153,8 +170,27 @@ def _tensorboard(folder: Path, decisions: int) -> SummaryWriter | None:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    purge_step = decisions if folder.exists() else None
-    return SummaryWriter(str(folder), purge_step=purge_step, flush_secs=_FLUSH_SECONDS)
+    return SummaryWriter(str(folder), purge_step=decisions, flush_secs=_FLUSH_SECONDS)
+
+
+@contextlib.contextmanager
+def _quiet_tensorboard() -> Iterator[None]:
+    """Print no traceback of TensorBoard's thread if it cannot write, as on a full disk.
+
+    The run then reports the full disk, or ends well without TensorBoard.
+    """
+    before = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        is_ours = type(args.thread).__module__.startswith("tensorboard.")
+        if not (is_ours and isinstance(args.exc_value, OSError)):
+            before(args)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
