@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import json
+import os
 import pickle
 import re
 import shutil
@@ -25,6 +26,7 @@ pytest.importorskip("h5py")
 minari = pytest.importorskip("minari")
 
 import pyarrow.parquet as pq  # noqa: E402
+from minari.dataset._storages.hdf5_storage import HDF5Storage  # noqa: E402
 
 from hearts_train.data import folder as making  # noqa: E402
 from hearts_train.data.folder import make_dataset, unfinished_options  # noqa: E402
@@ -343,6 +345,38 @@ def test_dataset_on_full_disk_prints_how_to_resume(tmp_path, monkeypatch):
     assert f"hearts dataset {tmp_path / 'd'} --resume" in how
     assert why.startswith("error: part: No space left on device; make room")
     assert done.exit_code == 2
+
+
+@pytest.mark.parametrize("way", ["limit", "no room", "no reservation", "broken disk"])
+def test_episodes_on_full_disk_are_one_error(made, tmp_path, monkeypatch, way):
+    resource = pytest.importorskip("resource")
+    folder, before = unfinished(tmp_path / "d"), resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fails(*_arguments, **_options):
+        if way == "broken disk":
+            raise RuntimeError("Can't decrement id ref count\n(file write failed, errno = 5)")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        match way:
+            case "no room":
+                patch.setattr(os, "posix_fallocate", fails)
+            case "no reservation":
+                patch.delattr(os, "posix_fallocate")
+                patch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))
+            case "broken disk":
+                patch.setattr(HDF5Storage, "update_episodes", fails)
+            case "limit":
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
+        try:
+            done = run("dataset", folder, "--resume")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert done.exit_code == 2
+    how, why = done.stderr.splitlines()
+    assert how.endswith("--resume")
+    assert str(folder / "minari") in why
+    assert make_dataset(folder, ASKED, resume=True).facts == made.facts
 
 
 def test_dataset_names_the_missing_extra(tmp_path, monkeypatch):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import io
 import os
+import shutil
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +29,8 @@ from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import Played
 
+_OVERHEAD = 32_000
+"""The most bytes of an episode in Minari's file without its arrays; up to 22,000 were measured."""
 _FOLDER = "MINARI_DATASETS_PATH"  # the environment variable for the folder of all datasets
 
 
@@ -86,6 +90,12 @@ class Episodes:
             texts=np.array(texts),
         )
 
+    @property
+    def num_bytes(self) -> int:
+        """The most bytes that they take in Minari's file."""
+        arrays = sum(array.nbytes for array in vars(self).values())
+        return 2 * arrays + _OVERHEAD * len(self.lengths)  # incomplete chunks have their full size
+
     def to_bytes(self) -> bytes:
         """Return all arrays as one file."""
         file = io.BytesIO()
@@ -107,6 +117,9 @@ def write_minari(folder: Path, options: DatasetOptions, parts: Iterable[Episodes
         folder: The folder, for this dataset alone.
         options: The options of the dataset.
         parts: The episodes of each part. Only one part is in memory at a time.
+
+    Raises:
+        OSError: a file cannot be written.
     """
     folder.mkdir(parents=True)
     opponents = list(dict.fromkeys(options.agents))
@@ -118,7 +131,8 @@ def write_minari(folder: Path, options: DatasetOptions, parts: Iterable[Episodes
         "opponent": opponents,
         "seat": "random",
     }
-    with warnings.catch_warnings(), _datasets_in(folder.absolute()):  # Minari joins it twice
+    absolute = folder.absolute()  # Minari joins it twice
+    with warnings.catch_warnings(), _datasets_in(absolute), _writing(folder):
         warnings.simplefilter("ignore", UserWarning)  # Minari asks for an e-mail address and a link
         storage = minari.create_dataset_from_buffers(
             options.dataset_id,
@@ -132,12 +146,47 @@ def write_minari(folder: Path, options: DatasetOptions, parts: Iterable[Episodes
             requirements=[f"hearts-env=={__version__}"],
             jpeg_encoding=False,
         ).storage
-    written = 0
+    written, file = 0, Path(storage.data_path, "main_data.hdf5")
     for episodes in parts:
-        storage.update_episodes(_buffers(episodes))
-        numbers = range(written, written + len(episodes.lengths))
-        storage.update_episode_metadata(_metadata(episodes, options, written), numbers)
+        _check_room(file, episodes.num_bytes)
+        with _writing(file):
+            storage.update_episodes(_buffers(episodes))
+            numbers = range(written, written + len(episodes.lengths))
+            storage.update_episode_metadata(_metadata(episodes, options, written), numbers)
         written = numbers.stop
+
+
+def _check_room(file: Path, size: int) -> None:
+    """Raise OSError if a file cannot grow by `size` bytes.
+
+    On a full disk HDF5 ends the process, or prints hundreds of lines and cannot close its file.
+    """
+    file.touch()
+    with _writing(file), file.open("r+b") as opened:
+        end = opened.seek(0, os.SEEK_END)
+        if not hasattr(os, "posix_fallocate"):
+            if shutil.disk_usage(file).free < size:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return
+        try:
+            os.posix_fallocate(opened.fileno(), end, size)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            # This file system cannot reserve room.
+        finally:
+            opened.truncate(end)
+
+
+@contextlib.contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    """Raise OSError with the name of a file for everything that goes wrong in this block."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:  # h5py raises all of them for a bad disk
+        number = getattr(error, "errno", None) or errno.EIO
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
+        raise OSError(number, reason, str(file)) from None
 
 
 @contextlib.contextmanager
