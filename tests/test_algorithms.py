@@ -114,6 +114,13 @@ def test_earlier_snapshots_keep_their_policy():
             assert sum(np.array_equal(chances, one) for one in kept) == 1
 
 
+def test_resumed_run_begins_its_average_at_the_weights():
+    made = learner("ppo", **SMALL)
+    made.update()
+    resumed = learner("ppo", made.state(), **SMALL, ema_decay=0.9)
+    assert torch.equal(resumed.average.weights, made.learnt.weights)
+
+
 @quick_cases("algorithm", ["ppo", "vrpo", "exact", "maskable_ppo"], ["ppo"])
 def test_state_without_an_array_raises(algorithm):
     settings = SMALL | {"exact": {"minibatches": 1}}

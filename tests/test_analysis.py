@@ -11,7 +11,8 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game
 from hearts_env.solve import solve_double_dummy
-from hearts_train.measure.analysis import analyse, summary, values
+from hearts_train.measure.analysis import _weighed, analyse, summary, values
+from hearts_train.measure.statistics import mean_and_interval
 from tests.deals import played
 from tests.refusals import mistake
 from tests.strategies import played_on
@@ -57,6 +58,20 @@ def test_unfinished_and_revoked_deals_are_analysed_so_far() -> None:
     assert f"Player {offender} revoked: " in " ".join(summary(found))
     assert "not finished" not in " ".join(summary(found))
     assert json.dumps(found.to_json())
+
+
+def test_intervals_of_an_estimate_are_those_of_means() -> None:
+    """The gap to the best card has an interval, too, over the same worlds."""
+    margins = np.random.default_rng(0).normal([1.0, 3.0, 2.0, 2.8], size=(40, 4))
+    found = _weighed("sampling", [3, 5, 8, 9], margins, np.ones(40), True)
+    assert found.action == 5
+    for worth in found.worths:
+        column = margins[:, [3, 5, 8, 9].index(worth.action)]
+        mean, (low, _) = mean_and_interval(column)
+        assert (worth.margin, worth.half) == pytest.approx((mean, mean - low))
+        behind = mean_and_interval(margins[:, 1] - column)[1][0]
+        assert worth.is_close == (behind <= 0)
+    assert [worth.is_close for worth in found.worths] == [True, True, False, False]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -488,6 +489,16 @@ def test_invalid_benchmark_command_is_refused(kept, tmp_path):
     mistake(run("--verify", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", kept, "--track", "mini"), "--track")
     mistake(run("--verify", kept, "--resume", kept), "--verify")
+
+
+@pytest.mark.parametrize(("slowest", "is_within"), [(50.0, True), (50.1, False)])
+def test_time_class_is_judged_by_the_slowest_play(slowest, is_within):
+    played = evaluate("easy", ["standard", "pro"], "micro", deals=2)
+    played = [
+        replace(one, ms_per_decision=ms) for one, ms in zip(played, (slowest, 0.1), strict=True)
+    ]
+    found = Benchmark("easy", "micro", deals=2, budget="50ms").circumstances(played)
+    assert found["within_budget"] == is_within
 
 
 # ---- what is shown -------------------------------------------------------------------------------

@@ -139,6 +139,23 @@ def test_second_stage_follows_the_exploitability_gradient():
         assert abs(value - lower) > 1e-6
 
 
+def test_rate_of_the_second_stage_falls_to_zero():
+    made = make_learner(recipe({"descent": 0.5, "descent_rate": 0.01}))
+    rates, budget = [], made.config.budget.decisions
+    for share in (0.5, 0.75, 1.0):
+        made.counters.decisions = round(share * budget)
+        rates.append(made.update()["learning_rate"])
+    assert rates == pytest.approx([0.01, 0.005, 0.0])
+
+
+def test_player_has_the_sharpened_logits_of_the_network():
+    made = make_learner(recipe({"inverse_temperature": 3.0}, ema_decay=0.0, precision="float32"))
+    made.update()
+    observations = made._positions[0].observations
+    logits = made.learnt.outputs(observations)[0].detach().numpy()
+    assert made.agent().network.logits(observations.numpy()) == pytest.approx(3 * logits, abs=1e-5)
+
+
 def policy_of(logits, legal):
     """Return the probabilities of the legal actions."""
     return torch.softmax(logits.double().masked_fill(~legal, -torch.inf), 1).numpy()

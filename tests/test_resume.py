@@ -138,7 +138,8 @@ def test_larger_budget_continues_a_finished_run(whole, tmp_path, quick):
     assert train(config, resume=folder, progress=False).updates == 15
     # Nothing is left to learn of a smaller budget, but its player has not been evaluated.
     assert train(recipe("budget.decisions=500"), resume=folder, progress=False).updates == 15
-    assert runs.read_metrics(folder)[-1]["decisions"] == 1080
+    last = runs.read_metrics(folder)[-1]
+    assert (last["kind"], last["decisions"]) == ("evaluation", 1080)
     config = recipe("budget.decisions=1152", "evaluation.opponents=[]")
     assert train(config, resume=folder, progress=False).updates == 16
 

@@ -257,6 +257,13 @@ def test_opponents_seats_are_not_learnt_from(seat):
     assert set(seats) == {sp.LEARNER}
 
 
+def test_opponent_of_each_seat_is_drawn_separately():
+    made = learner("env.rules=classic", "opponents={easy: 1, standard: 1}", "env.num_envs=800")
+    easy = (made.games.table.cast == made.opponents.pool.place("easy")).sum(1)
+    shares = np.bincount(easy, minlength=4) / 800
+    assert shares == pytest.approx(np.array([1, 3, 3, 1]) / 8, abs=0.06)
+
+
 def test_opponents_draw_new_numbers_in_each_update():
     made = learner(f"opponents={{'{Noting.__module__}:Noting': 1}}")
     Noting.seeds.clear()
