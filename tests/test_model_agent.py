@@ -7,6 +7,7 @@ import copy
 import os
 import pickle
 import shutil
+import threading
 import warnings
 from typing import Any
 
@@ -18,6 +19,7 @@ from gymnasium import spaces
 from safetensors.numpy import save_file
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.torch_layers import FlattenExtractor
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
 from hearts_agents.models import libraries, onnx_files
@@ -601,3 +603,130 @@ def test_agent_file_with_training_checkpoint_plays_its_network(views, tmp_path):
     before = participant.digest
     (tmp_path / "my_agent.py").write_text(LOADS_WEIGHTS.replace("Tanh", "ReLU"))
     assert Participant(f"{tmp_path / 'my_agent.py'}:my_agent", 0).digest != before
+
+
+# ---- rows that influence each other --------------------------------------------------------------
+class Mixes(torch.nn.Module):
+    """A linear network that mixes rows in one of several ways."""
+
+    def __init__(self, way):
+        super().__init__()
+        self.way = way
+        self.first, self.last = torch.nn.Linear(SIZE, 8), torch.nn.Linear(8, ACTIONS)
+        self.memory, self.norm = torch.nn.LSTM(8, 8), torch.nn.BatchNorm1d(8)
+        self.attention = torch.nn.MultiheadAttention(8, 2)
+
+    def forward(self, observations):
+        x = self.first(observations)
+        match self.way:
+            case "LSTM":
+                x = self.memory(x)[0]
+            case "softmax":
+                x = x.softmax(0)
+            case "attention":
+                x = x + self.attention(x, x, x)[0]
+            case "mean":
+                x = x - 0.1 * x.mean(0)
+            case "norm":
+                x = self.norm(x)
+            case "dropout":
+                x = torch.nn.functional.dropout(x, 0.5, training=True)
+        return self.last(x)
+
+
+def assert_refused(source, **options):
+    """Check that a model is refused when it is made, with and without rules."""
+    for rules in ({}, {"rules": "micro"}):
+        with raises_hearts_error(HeartsError, "agent", "influence each other", "random"):
+            make_agent(source, encoder="flat", **rules, **options)
+
+
+@pytest.mark.parametrize("way", ["LSTM", "softmax", "attention", "mean", "dropout"])
+def test_module_that_mixes_rows_or_is_random_is_refused(way):
+    assert_refused(Mixes(way))
+    with raises_hearts_error(HeartsError, "agent"):
+        evaluate(make_agent(Mixes(way), encoder="flat"), "easy", "micro", 2)
+
+
+def test_file_that_mixes_rows_is_refused(tmp_path):
+    pytest.importorskip("onnxruntime")
+    for way in ("LSTM", "norm"):  # the batch norm was traced in training mode
+        script(Mixes(way), torch.rand(4, SIZE)).save(tmp_path / "model.pt")
+        assert_refused(tmp_path / "model.pt", allow_code=True)
+    axis = _field(5, _field(1, "axis") + _field(3, 0) + _field(20, 2))
+    nodes = _node("MatMul", "x", "w", out="a") + _node("Softmax", "a", out="y", more=axis)
+    inputs = _matrix(WEIGHTS, "w") + _field(11, _put("x", ("n", SIZE)))
+    (tmp_path / "model.onnx").write_bytes(_model(nodes, inputs, ACTIONS))
+    assert_refused(tmp_path / "model.onnx")
+
+
+class Centred(FlattenExtractor):
+    """Subtracts the mean of the rows."""
+
+    def forward(self, observations):
+        features = super().forward(observations)
+        return features - features.mean(0)
+
+
+def test_sb3_policy_that_mixes_rows_is_refused(tmp_path):
+    envs = HeartsSB3VecEnv(2, "micro", seed=1)
+    kwargs = {"net_arch": [8], "features_extractor_class": Centred}
+    model = PPO("MlpPolicy", envs, device="cpu", policy_kwargs=kwargs)
+    assert_refused(model)
+    model.save(tmp_path / "model.zip")
+    assert_refused(tmp_path / "model.zip", allow_code=True)
+
+
+class Rounds(torch.nn.Module):
+    """Computes with fewer bits, and masks an action."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.net, self.dtype = torch.nn.Linear(SIZE, ACTIONS).to(dtype), dtype
+
+    def forward(self, observations):
+        weights = self.net(observations.to(self.dtype)).float()
+        mask = torch.zeros(ACTIONS).index_fill(0, torch.tensor([3]), -torch.inf)
+        return weights + mask
+
+
+def quantised():
+    net = torch.nn.Sequential(*(torch.nn.Linear(SIZE, SIZE) for _ in range(4)))
+    net.append(torch.nn.Linear(SIZE, ACTIONS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch recommends another package
+        return torch.ao.quantization.quantize_dynamic(net, {torch.nn.Linear})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Rounds(torch.bfloat16),
+        lambda: Rounds(torch.float16),
+        lambda: Mixes("norm").train(),
+        quantised,
+        lambda: torch.nn.Sequential(torch.nn.Linear(SIZE, 8), torch.nn.Dropout(), Mixes("").last),
+    ],
+)
+def test_rounding_and_training_modes_are_accepted(make, tmp_path):
+    module = make()
+    assert evaluate(make_agent(module, encoder="flat"), "easy", "micro", 2).faults == 0
+    script(module.eval(), torch.rand(4, SIZE)).save(tmp_path / "model.pt")
+    make_agent(tmp_path / "model.pt", encoder="flat", rules="micro", allow_code=True)
+
+
+class Keeps(torch.nn.Linear):
+    """Keeps its output, which belongs to a gradient."""
+
+    def forward(self, observations):
+        self.last = {"weights": super().forward(observations)}
+        return self.last["weights"]
+
+
+def test_module_that_keeps_a_gradient_is_copied():
+    module = Keeps(SIZE, ACTIONS)
+    module(torch.zeros(1, SIZE))
+    assert evaluate(make_agent(module, encoder="flat"), "easy", "micro", 2).faults == 0
+    module.lock = threading.Lock()
+    with raises_hearts_error(HeartsError, "agent", "Keeps", "lock"):
+        make_agent(module, encoder="flat")

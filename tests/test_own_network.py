@@ -25,13 +25,16 @@ from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import make_config
 from hearts_train.learn.loop import make_learner
 from hearts_train.learn.training import train
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.refusals import raises_hearts_error
+from tests.slow import quick_cases
 from tests.test_cli import run
 from tests.training_runs import assert_same_history, on_update, stop
 from tests.training_runs import quick as quick
 
 CODE = """
+import threading
 import numpy as np
 import torch
 from gymnasium import spaces
@@ -89,6 +92,164 @@ class OneOutput(nn.Linear):
         super().__init__(shape[1], num_actions)
 
 
+class Base(nn.Module):  # Usual heads over features that the others change.
+    def __init__(self, shape, num_actions):
+        super().__init__()
+        self.body = nn.Linear(shape[0] * shape[1], 8)
+        self.policy, self.value = nn.Linear(8, num_actions), nn.Linear(8, 1)
+
+    def features(self, x):
+        return torch.relu(self.body(x.flatten(1)))
+
+    def forward(self, x):
+        features = self.features(x)
+        return self.policy(features), self.value(features)
+
+
+class Kept(Base):
+    def features(self, x):
+        self.last = [super().features(x)]
+        return self.last[0]
+
+
+class Hooked(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.body.register_forward_hook(lambda module, _, found: setattr(module, "seen", found))
+
+
+class OldNorm(Base):  # ``body.weight`` belongs to a gradient from the start.
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.body = nn.utils.weight_norm(self.body)
+
+
+class Spectral(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.body = nn.utils.parametrizations.spectral_norm(self.body)
+
+
+class Tied(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.one, self.two = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.two.weight = self.one.weight
+
+    def features(self, x):
+        return self.two(torch.relu(self.one(super().features(x))))
+
+
+class Lazy(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.body = nn.Sequential(nn.LazyLinear(8), nn.LazyBatchNorm1d())
+
+
+class Dropped(Base):
+    def features(self, x):
+        return nn.functional.dropout(super().features(x), 0.5, self.training)
+
+
+class Buffered(Base):  # Buffers that float16 or float32 cannot hold.
+    def __init__(self, shape, num_actions):
+        super().__init__(shape, num_actions)
+        self.register_buffer("mask", torch.triu(torch.full((4, 4), -torch.inf), 1))
+        self.register_buffer("low", torch.tensor(-1e9))
+        self.register_buffer("large", torch.tensor(2**40 + 1))
+        self.register_buffer("places", torch.arange(shape[0] * shape[1] - 1, -1, -1))
+        self.register_buffer("share", torch.tensor(0.5, dtype=torch.float64))
+
+    def features(self, x):
+        assert int(self.large) == 2**40 + 1
+        h = super().features(x.flatten(1)[:, self.places])
+        parts = h.view(len(h), 4, 2)
+        found = (parts @ parts.transpose(1, 2) + self.mask).softmax(-1) @ parts
+        return found.flatten(1) + self.share * torch.where(h < self.low, 1.0, h)
+
+
+class Scaled(Base):  # Replaces its buffer by the statistics of the last calls.
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.register_buffer("scale", torch.ones(8))
+
+    def features(self, x):
+        found = super().features(x)
+        if self.training:
+            self.scale = 0.9 * self.scale + 0.1 * found.detach().std(0)
+        return found / self.scale
+
+
+class Copies(Base):
+    def features(self, x):
+        return super().features(x * 2 - 1)
+
+
+class Writes(Base):
+    def features(self, x):
+        return super().features(x.mul_(2).sub_(1))
+
+
+class OneRow(Base):
+    def forward(self, x):
+        features = self.features(x).squeeze()
+        return self.policy(features), self.value(features)[:, 0]
+
+
+class Mixed(Base):  # Its zero head hides that the rows are a sequence.
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.memory = nn.LSTM(8, 8)
+        nn.init.zeros_(self.policy.weight)
+        nn.init.zeros_(self.value.weight)
+
+    def features(self, x):
+        return self.memory(super().features(x))[0]
+
+
+class Remembers(Base):
+    last = 0.0
+
+    def features(self, x):
+        found = super().features(x) + self.last
+        self.last = found.detach().mean()
+        return found
+
+
+class Three(Base):
+    def forward(self, x):
+        return (*super().forward(x), x)
+
+
+class Masked(Base):
+    def forward(self, x, mask):
+        return super().forward(x)
+
+
+class Detached(Base):
+    def forward(self, x):
+        return tuple(found.detach() for found in super().forward(x))
+
+
+class Locked(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.lock = threading.Lock()
+
+
+class Complex(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.register_buffer("wave", torch.zeros(2, dtype=torch.complex64))
+
+
+class Few(Base):
+    def features(self, x):
+        if len(x) > 12:
+            raise ValueError("too many")
+        return super().features(x)
+
+
 class MyEncoder:
     def space(self, rules):
         return spaces.Box(0, 1, (2, rules.num_actions), np.int8)
@@ -98,6 +259,11 @@ class MyEncoder:
         out[0, list(view.legal_actions())] = 1
         for player, card in view.history:
             out[1, rules_place(view, card)] = 1
+
+
+class FloatEncoder(MyEncoder):
+    def space(self, rules):
+        return spaces.Box(0, 1, (2, rules.num_actions), np.float32)
 
 
 def rules_place(view, card):
@@ -157,7 +323,7 @@ def test_digest_covers_code_of_network_and_encoder(code, tmp_path):
     module, encoder = f"{files[0]}:MyNet", f"{files[1]}:MyEncoder"
     shape = find_encoder(encoder).space(rules).shape
     meta = Checkpoint(rules, encoder, (math.prod(shape), rules.num_actions), "", module=module)
-    tensors = ModulePolicy(module, shape, rules.num_actions).tensors()
+    tensors = ModulePolicy(module, rules, find_encoder(encoder)).tensors()
     save_checkpoint(player, tensors, meta)
     digests = {Participant(player, 0).digest}
     for file in files:
@@ -244,6 +410,14 @@ def test_own_code_without_permission_raises(code, monkeypatch):
         ("network.module", "mine.py:AllFrozen", ["no weights that learn"]),
         ("network.module", "mine.py:NotANumber", ["NaN"]),
         ("network.module", "mine.py:rules_place", ["fails"]),
+        ("network.module", "mine.py:OneRow", ["fails"]),
+        ("network.module", "mine.py:Mixed", ["influence each other", "random"]),
+        ("network.module", "mine.py:Remembers", ["influence each other", "random"]),
+        ("network.module", "mine.py:Three", ["logits"]),
+        ("network.module", "mine.py:Masked", ["fails", "mask"]),
+        ("network.module", "mine.py:Detached", ["fails", "grad"]),
+        ("network.module", "mine.py:Locked", ["fails", "lock"]),
+        ("network.module", "mine.py:Complex", ["wave", "complex64"]),
         ("env.observation", "mine.py:Encoder", ["MyEncoder"]),
     ],
 )
@@ -261,3 +435,52 @@ def test_own_network_requires_ppo(code, algorithm):
         recipe(code, algorithm=algorithm, ema_decay=0.0)
     with raises_hearts_error(ConfigError, "config", "network.start"):
         recipe(code, network={"module": f"{code}:MyNet", "start": "champion"})
+
+
+# ---- usual networks ------------------------------------------------------------------------------
+USUAL = [
+    *("Kept", "Hooked", "OldNorm", "Spectral", "Tied", "Lazy"),
+    *("Dropped", "Buffered", "Scaled", "Writes", "Normed"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+@quick_cases("name", USUAL, ["Kept", "Dropped", "Buffered"])
+def test_usual_network_trains_plays_and_resumes(name, code, tmp_path, monkeypatch, quick):
+    config = recipe(
+        code,
+        network={"module": f"{code}:{name}"},
+        checkpoint={"half": True},
+        opponents={"self": 1, "easy": 1},
+        threads=2,
+    )
+    whole = train(config, tmp_path / "whole", progress=False).run_dir
+    on_update(monkeypatch, stop, 2)
+    folder = train(config, tmp_path / "run", progress=False).run_dir
+    assert train(resume=folder, progress=False).is_finished
+    assert_same_history(folder, whole)
+    assert evaluate(str(folder), "easy", "micro", 4).faults == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "threads"), [("Base", 2), ("Kept", 1), ("Hooked", 1), ("Dropped", 1), ("Spectral", 1)]
+)
+def test_threads_share_no_network_that_keeps_state(code, name, threads):
+    learner = make_learner(recipe(code, network={"module": f"{code}:{name}"}, threads=2))
+    assert learner.learnt.threads.num_threads == threads
+
+
+def test_network_that_writes_to_input_learns_alike(code):
+    env = {"rules": "micro", "num_envs": 8, "observation": f"{code}:FloatEncoder"}
+    found = []
+    for name in ("Copies", "Writes"):
+        learner = make_learner(recipe(code, env=env, network={"module": f"{code}:{name}"}))
+        learner.update()
+        found.append(learner.state().tensors)
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name], name)
+
+
+def test_network_that_fails_in_training_is_refused(code, tmp_path, quick):
+    with raises_hearts_error(HeartsError, "network.module", "Few", "too many"):
+        train(recipe(code, network={"module": f"{code}:Few"}), tmp_path / "run", progress=False)

@@ -188,13 +188,20 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     return value
 
 
-def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
-    """Return `value` if it is an array of finite numbers with the shape and dtype of `like`."""
+def check_array(
+    name: str, value: object, like: NDArray[Any], *, has_infinite: bool = False
+) -> NDArray[Any]:
+    """Return `value` if it is an array of finite numbers with the shape and dtype of `like`.
+
+    With `has_infinite`, numbers need not be finite where those of `like` are not.
+    """
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"
         raise HeartsError(f"{name}: found {found}; give {like.shape} {like.dtype}")
-    if value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise HeartsError(f"{name}: not all values are finite; correct them")
+    if value.dtype.kind == "f":
+        is_fine = np.isfinite(value) | (~np.isfinite(like) if has_infinite else False)
+        if not is_fine.all():
+            raise HeartsError(f"{name}: not all values are finite; correct them")
     return value
 
 

@@ -16,8 +16,9 @@ Nothing in it can run code, and playing does not need torch.
 
 Tensors are float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias`
 (outputs), i from 0. A user's own torch module has `kind` `module`, the key `module`
-(`FILE.py:NAME`), only its input and output sizes as `layers`, and its own tensor names. A file with
-such a network or encoder is read only if code is permitted.
+(`FILE.py:NAME`), only its input and output sizes as `layers`, and its own tensor names. Its buffers
+may be infinite, like an attention mask, and whole numbers or truth values. A file with such a
+network or encoder is read only if code is permitted.
 """
 
 from __future__ import annotations
@@ -133,16 +134,21 @@ def save_checkpoint(
         path: the file.
         tensors: ``policy.{i}.weight`` and ``policy.{i}.bias``, see the module's docstring.
         meta: their metadata.
-        half: if True, round the weights to float16, for half the size.
+        half: if True, round the weights to float16, for half the size. In a user's module,
+            tensors with larger numbers stay float32.
 
     Raises:
         CheckpointError: if the tensors do not match `meta`, are not finite, or exceed float16.
     """
     dtype = np.float16 if half else np.float32
+    is_module = meta.module is not None
     with np.errstate(over="ignore"):
-        arrays = {name: np.ascontiguousarray(a, dtype) for name, a in tensors.items()}
+        arrays = {
+            name: _of_module(array, dtype) if is_module else np.ascontiguousarray(array, dtype)
+            for name, array in tensors.items()
+        }
     _check_tensors(str(path), {name: a.shape for name, a in arrays.items()}, meta)
-    for name, array in arrays.items():
+    for name, array in () if is_module else arrays.items():
         if not np.isfinite(tensors[name]).all():
             raise CheckpointError(f"{name}: not all weights are finite; the training diverged")
         if not np.isfinite(array).all():
@@ -153,6 +159,15 @@ def save_checkpoint(
     write_tensors(Path(path), arrays, meta.header())
 
 
+def _of_module(array: Array, dtype: type[np.floating[Any]]) -> Array:
+    """Return a tensor of a user's module as a file holds it."""
+    if array.dtype.kind != "f":
+        return array
+    rounded = np.ascontiguousarray(array, dtype)
+    is_exceeded = bool((np.isinf(rounded) & np.isfinite(array)).any())
+    return array.astype(np.float32) if is_exceeded else rounded
+
+
 def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     """Read a player's file without running code from it.
 
@@ -160,7 +175,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         path: the file, or a run folder with a ``checkpoint.safetensors``.
 
     Returns:
-        The tensors as float32, and their metadata.
+        The tensors as float32, and their metadata. A user's module may have other kinds of numbers.
 
     Raises:
         CheckpointError: if there is no such file, it is cut short or not a checkpoint, or it does
@@ -187,18 +202,24 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         ) from None
     meta = _parse_header(where, header, tensors)
     _check_tensors(where, {name: tensor.shape for name, tensor in tensors.items()}, meta)
+    is_module = meta.module is not None
     for name, tensor in tensors.items():
+        if is_module and tensor.dtype.kind != "f":
+            continue
         if tensor.dtype not in (np.float32, np.float16):
             raise CheckpointError(
                 f"{quoted(name)[1:-1]}: is {tensor.dtype} in {where!r}; a player's weights are "
                 "float32 or float16"
             )
-        if not np.isfinite(tensor).all():
+        if not (is_module or np.isfinite(tensor).all()):
             raise CheckpointError(
                 f"{quoted(name)[1:-1]}: has infinite or NaN values in {where!r}; the training "
                 "diverged: take an earlier checkpoint"
             )
-    return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, meta
+    return {
+        name: tensor.astype(np.float32) if tensor.dtype.kind == "f" else tensor
+        for name, tensor in tensors.items()
+    }, meta
 
 
 def refuse_weights(path: str | Path) -> None:

@@ -2,13 +2,15 @@
 
 A model's file does not say which game it plays. The spec states the encoder
 (``model.onnx?encoder=flat``) and, if wanted, the rules. Before the first deal the model is tried on
-empty observations, and errors name the mismatch. docs/agents.md explains the options and which
-files can run code. A library is imported when one of its files is loaded.
+a few positions, and errors name the mismatch. A model whose rows influence each other is refused,
+if possible when the agent is made: in the first preset that it fits, unless the rules are given.
+docs/agents.md explains the options and which files can run code. A library is imported when one of
+its files is loaded.
 """
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import io
 import json
 import os
@@ -22,7 +24,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from hearts_agents.models.network import EncoderAgent, trained_for_others
+from hearts_agents.models.network import (
+    TOLERANCE,
+    EncoderAgent,
+    check_rows,
+    some_positions,
+    trained_for_others,
+)
 from hearts_agents.models.onnx_files import whole_model
 from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, Rules
@@ -32,8 +40,9 @@ from hearts_env.support.arrays import Array
 from hearts_env.support.errors import CheckpointError, did_you_mean, library, quoted
 from hearts_env.support.files import kind_of
 
-_TRIALS = (1, 3)
-"""The numbers of observations in the trials of a model."""
+_ROUNDED = 0.05
+"""The tolerance of ``check_rows`` for quantised models. Some round by the largest number in the
+batch, so the rows influence each other by about a hundredth."""
 _NEEDED = ("policy_class", "observation_space", "action_space", "policy_kwargs")
 """The fields of a stable-baselines3 file that are unpickled."""
 _ONNX_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -42,6 +51,8 @@ _OUTPUTS = ("get_distribution", "quantile_net", "q_net")
 """The members of a stable-baselines3 policy that give logits or values, in order of preference."""
 _SEEN = ("observation", "action_mask")
 """The keys of an observation with its mask, as in the environments."""
+_QUANTISED = (b"uantize", b"MatMulInteger")
+"""Names of operations in the files of quantised models."""
 
 
 class ModelAgent(EncoderAgent):
@@ -102,10 +113,15 @@ class ModelAgent(EncoderAgent):
         """The dtype of the observations, as the model states it, or float32."""
         self._fits: Rules | None = None
         self._encoder_name = encoder
-        self._model: Any = None if is_file else self._copied(source)
+        self._model: Any = None
+        if not is_file:
+            with blamed(f"agent: {quoted(name)} cannot be copied", "give it a __deepcopy__"):
+                self._model = self._copied(source)
         self._load()
         if self.rules is not None:
             self.check_rules(self.rules)
+        else:
+            self._try_presets()
 
     def _content(self, path: str) -> bytes:
         """Return a file with everything that the model is made of."""
@@ -122,6 +138,10 @@ class ModelAgent(EncoderAgent):
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
         """Raise if a mismatch can be seen without a trial."""
 
+    def _is_quantised(self) -> bool:
+        """Return True if the model computes with whole numbers."""
+        return self._data is not None and any(word in self._data for word in _QUANTISED)
+
     def run(self, observations: Array, legal: Array) -> Any:
         """Return the model's output for ``(n, *shape)`` observations, ``(n, num_actions)``."""
         raise NotImplementedError
@@ -133,24 +153,45 @@ class ModelAgent(EncoderAgent):
         return self._checked(given, (len(observations), self._fits.num_actions))
 
     def check_rules(self, rules: Rules) -> None:
-        """Raise if the model does not fit `rules`, after a trial on empty observations."""
+        """Raise if the model does not fit `rules`, or its rows influence each other."""
         if rules is self._fits:
             return
         if self.rules is not None and not self.rules.is_same_deal(rules):
             raise HeartsError(trained_for_others(self.rules, rules))
-        space = self.encoder.space(rules)
-        self._check_shapes(rules, space)
-        for rows in _TRIALS:
-            observations = np.zeros((rows, *space.shape), self.dtype)
-            legal = np.ones((rows, rules.num_actions), np.bool_)
+        self._check_outputs(rules)
+        self._check_rows(rules)
+
+    def _check_outputs(self, rules: Rules) -> None:
+        """Raise if the model does not fit `rules`, after trials on one and on several positions."""
+        self._check_shapes(rules, self.encoder.space(rules))
+        observations, legal = some_positions(rules, self.encoder)
+        for rows in (1, len(legal)):
+            given = np.array(observations[:rows], self.dtype)
             with blamed(
-                f"agent: {quoted(self.name)} fails on observations of shape {observations.shape}, "
+                f"agent: {quoted(self.name)} fails on observations of shape {given.shape}, "
                 f"{self.dtype} (encoder {self._encoder_name}, {rules.name})",
                 "it must take any number of rows; state the encoder that it was trained with",
             ):
-                given = self.run(observations, legal)
-            self._checked(given, (rows, rules.num_actions), rules)
+                found = self.run(given, legal[:rows])
+            self._checked(found, (rows, rules.num_actions), rules)
         self._fits = rules
+
+    def _check_rows(self, rules: Rules) -> None:
+        """Raise if the model's output for a position depends on the others in the batch."""
+        tolerance = _ROUNDED if self._is_quantised() else TOLERANCE
+        positions = some_positions(rules, self.encoder)
+        check_rows("agent", self.name, self.weigh, *positions, tolerance)
+
+    def _try_presets(self) -> None:
+        """Check the rows in the first preset that the model fits. The rules are not known yet."""
+        for name in PRESETS:
+            rules = Rules.preset(name)
+            with contextlib.suppress(HeartsError):
+                self._check_outputs(rules)
+                break
+        else:
+            return
+        self._check_rows(rules)
 
     def _refuse_observation(self, rules: Rules, space: spaces.Box, taken: Any) -> HeartsError:
         fitting = [name for name, one in ENCODERS.items() if one.space(rules).shape == taken]
@@ -190,8 +231,8 @@ class ModelAgent(EncoderAgent):
         if self._data is not None:
             yield self._data
             return
-        for _, tensor in sorted(self._model.state_dict().items()):
-            yield tensor.cpu().numpy().tobytes()
+        for _, value in sorted(self._model.state_dict().items()):
+            yield from _bytes_of(value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelAgent:
         """Copy the random numbers and share the model, which never changes."""
@@ -286,9 +327,16 @@ class ModuleAgent(ModelAgent):
     """A ``torch.nn.Module``, or a TorchScript file, as a player."""
 
     def _copied(self, model: Any) -> Any:
+        from hearts_agents.models.own_network import copied
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about gradients, which a player does not use
-            return copy.deepcopy(model).cpu().eval()
+            return copied(model).cpu().eval()
+
+    def _is_quantised(self) -> bool:
+        """Return True if a layer of the model computes with whole numbers."""
+        parts = () if self._data is not None else self._model.modules()
+        return super()._is_quantised() or any("quantized" in type(m).__module__ for m in parts)
 
     def _load(self) -> None:
         if self._data is None:
@@ -328,9 +376,9 @@ class Sb3Agent(ModelAgent):
     default_encoder = "flat"
 
     def _copied(self, model: Any) -> Any:
-        # Its last distribution may belong to a gradient under way, which cannot be copied.
-        last = getattr(getattr(model.policy, "action_dist", None), "distribution", None)
-        own = copy.deepcopy(model.policy, {id(last): None})
+        from hearts_agents.models.own_network import copied
+
+        own = copied(model.policy)
         own.set_training_mode(False)
         return own
 
@@ -418,6 +466,20 @@ class Sb3Agent(ModelAgent):
                 f"rules: {quoted(self.name)} has {actions} actions, {rules.name} has "
                 f"{rules.num_actions}; play the rules that it was trained for"
             )
+
+
+def _bytes_of(value: Any) -> Iterator[bytes]:
+    """Yield the bytes of a value in a model's state: a tensor, or the parts of a quantised one."""
+    if isinstance(value, tuple | list):
+        for part in value:
+            yield from _bytes_of(part)
+    elif hasattr(value, "dequantize"):
+        tensor = value.detach().cpu()
+        tensor = tensor.dequantize() if tensor.is_quantized else tensor
+        is_unknown = str(tensor.dtype).startswith(("torch.bfloat", "torch.float8"))  # to NumPy
+        yield (tensor.float() if is_unknown else tensor).numpy().tobytes()
+    elif value is None or isinstance(value, str | int | float | bytes):
+        yield repr(value).encode()
 
 
 def _read(path: str) -> bytes:

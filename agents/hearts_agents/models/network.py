@@ -18,13 +18,14 @@ import numpy as np
 from hearts_agents.base import Actions, Probs, StochasticAgent, check_turn, check_views
 from hearts_agents.models.checkpoint import Checkpoint, find_encoder, read_checkpoint
 from hearts_agents.user_code import code_file, is_code
+from hearts_env.batch.batch import BatchGame
 from hearts_env.batch.views import BatchView
 from hearts_env.encoders import Encoder, make_encoder, observation_form
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
 from hearts_env.support.distinct import distinct
-from hearts_env.support.errors import CheckpointError
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
@@ -113,6 +114,70 @@ class EncoderAgent(StochasticAgent):
             weights = weights - np.log(np.maximum(noise, np.float32(1e-30)))
         actions: Actions = np.where(legal, weights, -np.inf).argmax(axis=1)
         return actions
+
+
+# ---- trials of models of users and other libraries -----------------------------------------------
+_ROWS = 4
+"""Positions in a trial."""
+_PLAYED = 5
+"""Actions before them."""
+TOLERANCE = 1e-3
+"""The largest difference of a weight, as a share of the range of all weights."""
+_NOISE = 1e-6
+"""The same, as a share of the largest weight."""
+_MASKED = 1e30
+"""Larger numbers stand for infinity, in models that mask actions."""
+
+
+def some_positions(rules: Rules, encoder: Encoder) -> tuple[Array, Array]:
+    """Return a few different positions as observations and legal actions, for a trial."""
+    batch = BatchGame(rules, _ROWS, seed=7, freeze=False)
+    for _ in range(_PLAYED):
+        batch.play(batch.random_actions())
+    views = batch.views()
+    return views.observe(encoder), views.legal_table.astype(np.bool_)
+
+
+def check_rows(
+    argument: str,
+    name: str,
+    weigh: Callable[[Array, Array], Array],
+    observations: Array,
+    legal: Array,
+    tolerance: float = TOLERANCE,
+) -> None:
+    """Raise if a model weighs a position differently beside other positions.
+
+    A batch holds positions of different games, so cards would depend on games that the player is
+    not in. Each position is compared beside the others and beside copies of itself: in batches of
+    one size, in the same place, because that decides how sums are rounded.
+
+    Args:
+        argument: the argument that the message names.
+        name: the model's name.
+        weigh: returns the model's weights, as ``EncoderAgent.weigh``.
+        observations: several different positions.
+        legal: their legal actions, whose weights are never masked.
+        tolerance: the largest difference, as a share of the range of these weights.
+
+    Raises:
+        HeartsError: if so.
+    """
+    together = weigh(observations.copy(), legal)
+    is_number = np.abs(together) < _MASKED
+    some = together[legal & is_number]
+    most = tolerance * np.ptp(some) + _NOISE * np.abs(some).max() if len(some) else 0.0
+    for row in range(len(observations)):
+        same = np.full(len(observations), row)
+        alone = weigh(observations[same], legal[same])[row]
+        difference = float(np.abs(alone - together[row])[is_number[row]].max(initial=0.0))
+        if not difference <= most:
+            raise HeartsError(
+                f"{argument}: {quoted(name)} gives other numbers for a position beside other "
+                f"positions (up to {difference:.2g} apart): its rows influence each other, as in a "
+                "recurrent layer over the rows, or it is random, as with dropout in training; "
+                "compute each row by itself, in evaluation mode"
+            )
 
 
 def trained_for_others(mine: Rules, theirs: Rules) -> str:
@@ -304,7 +369,6 @@ def load_agent(
         network = Network(tensors, meta.activation)
     else:
         make: Callable[..., Network] = resolve_name("hearts_agents.models.own_network:ModulePolicy")
-        shape = encoder.space(meta.rules).shape
-        network = make(meta.module, shape, meta.rules.num_actions, tensors)
+        network = make(meta.module, meta.rules, encoder, tensors)
     greedy = meta.greedy if greedy is None else greedy
     return NetworkAgent(network, meta.rules, encoder, greedy=greedy, seed=seed, checkpoint=meta)

@@ -5,15 +5,23 @@ They are named as code, ``my_net.py:MyNet``, and imported only if code is permit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import copy
+import itertools
+import traceback
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+from torch.overrides import TorchFunctionMode
 
-from hearts_agents.models.network import Network
-from hearts_agents.user_code import blamed, find_class
+from hearts_agents.models.network import Network, check_rows, some_positions
+from hearts_agents.user_code import blamed, describe, find_class
+from hearts_env.encoders import Encoder
+from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError
 
@@ -21,34 +29,43 @@ SETTING = "network.module"
 
 
 class OwnNetwork(nn.Module):
-    """A user's module, as the trainer calls it: from observations to logits and values."""
+    """A user's module, as the trainer calls it: from observations to logits and values.
 
-    def __init__(self, name: str, shape: tuple[int, ...], num_actions: int) -> None:
-        """Make the module as ``NAME(shape, num_actions)``, and try it on two observations.
+    Attributes:
+        module: The user's module.
+        keeps_state: True if a call in training changes the module or draws random numbers. Threads
+            cannot share it then. Known after ``check_learning``.
+    """
+
+    def __init__(self, name: str, rules: Rules, encoder: Encoder) -> None:
+        """Make the module as ``NAME(observation_shape, num_actions)``.
 
         Args:
             name: ``FILE.py:NAME`` or ``MODULE:NAME``.
-            shape: the shape of an observation.
-            num_actions: the number of logits.
+            rules: the rules that it plays.
+            encoder: the encoder of its observations.
 
         Raises:
-            HeartsError: if code is not permitted, or the module has other outputs.
+            HeartsError: if code is not permitted, or the module cannot be made or saved.
         """
         super().__init__()
+        self.name, self._num_actions = name, rules.num_actions
         factory = find_class(SETTING, name)
-        fix = "it is made as NAME(observation_shape, num_actions), and called with float32 tensors"
-        with blamed(f"{SETTING}: {name!r} fails", fix):
-            self.module = factory(shape, num_actions).float()
-            found: Any = nn.Module.__call__(self.module, torch.zeros(2, *shape))
-        parts = found if isinstance(found, tuple | list) else ()
-        shapes = [getattr(part, "shape", None) for part in parts]
-        if shapes not in ([(2, num_actions), (2,)], [(2, num_actions), (2, 1)]):
-            raise HeartsError(
-                f"{SETTING}: {name!r} does not return logits (n, {num_actions}) and values (n,) "
-                "for n observations; correct its forward"
-            )
-        if any(bool(part.isnan().any()) for part in parts):
-            raise HeartsError(f"{SETTING}: {name!r} returns NaN for zeros; correct its forward")
+        self._positions, self._legal = some_positions(rules, encoder)
+        self.keeps_state = False
+        with self._blamed():
+            self.module = factory(self._positions.shape[1:], self._num_actions).float()
+            with torch.no_grad():
+                parts = itertools.chain(self.module.parameters(), self.module.buffers())
+                if any(map(is_lazy, parts)):
+                    self._try(self.module)  # makes the weights of lazy layers
+        for key, value in self.module.state_dict().items():
+            if not isinstance(value, Tensor) or value.is_complex() or value.is_quantized:
+                kind = getattr(value, "dtype", type(value).__name__)
+                raise HeartsError(
+                    f"{SETTING}: {name!r} has the state {key!r} of type {kind}, which a "
+                    "checkpoint cannot hold; use tensors of real numbers"
+                )
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits ``(n, actions)`` and values ``(n,)``, float32, for ``(n, *shape)``."""
@@ -56,11 +73,87 @@ class OwnNetwork(nn.Module):
         return logits.float(), values.float().reshape(len(logits))
 
     def tensors(self) -> dict[str, Array]:
-        """Return float32 copies of the weights, by name in the module."""
+        """Return copies of the weights and buffers, by name in the module. Floats are float32."""
         return {
-            name: tensor.detach().cpu().float().numpy().copy()
+            name: (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy().copy()
             for name, tensor in self.module.state_dict().items()
         }
+
+    # -- checks ------------------------------------------------------------------------------------
+    def check(self) -> None:
+        """Try a copy of the module as a player, on one and on several positions.
+
+        Raises:
+            HeartsError: if it fails or has other outputs, or positions influence each other.
+        """
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), self._blamed():
+            trial = copied(self.module).eval()
+            for weights in trial.parameters():
+                if not weights.any():  # such a layer would hide what is before it
+                    weights.normal_()
+            self._try(trial, 1)
+
+            def weigh(observations: Array, _: Array) -> Array:
+                given = torch.from_numpy(observations).float()
+                logits, values = trial(given)
+                found: Array = torch.cat([logits, values.reshape(len(given), 1)], 1).numpy()
+                return found
+
+            self._try(trial)
+            legal = np.pad(self._legal, [(0, 0), (0, 1)], constant_values=True)  # and the value
+            check_rows(SETTING, self.name, weigh, self._positions, legal)
+
+    def check_learning(self) -> None:
+        """Try a copy of the module as the trainer uses it, with gradients.
+
+        Raises:
+            HeartsError: if it fails.
+        """
+        with torch.random.fork_rng(devices=[]), self._blamed():
+            trial = copied(self.module)
+            learning = [weights for weights in trial.parameters() if weights.requires_grad]
+            before, random = _state_of(trial), torch.get_rng_state()
+            logits, values = self._try(trial)
+            after = _state_of(trial)
+            if learning:
+                torch.autograd.grad(logits.sum() + values.sum(), learning, allow_unused=True)
+            is_same = len(before) == len(after) and all(
+                one is two and version == number
+                for (one, version), (two, number) in zip(before, after, strict=True)
+            )
+            self.keeps_state = not (is_same and torch.equal(random, torch.get_rng_state()))
+
+    def _blamed(self) -> contextlib.AbstractContextManager[None]:
+        shape = ", ".join(map(str, ("n", *self._positions.shape[1:])))
+        return blamed(
+            f"{SETTING}: {self.name!r} fails",
+            "it is made as NAME(observation_shape, num_actions), and called with float32 tensors "
+            f"({shape}) for any n",
+        )
+
+    def _try(self, module: nn.Module, rows: int | None = None) -> tuple[Tensor, Tensor]:
+        """Return the outputs of a module for some positions. Raise if they are not as promised."""
+        observations = torch.from_numpy(self._positions[:rows].copy()).float()
+        n, actions = len(observations), self._num_actions
+        found: Any = nn.Module.__call__(module, observations)
+        parts = found if isinstance(found, tuple | list) else ()
+        shapes = [getattr(part, "shape", None) for part in parts]
+        if shapes not in ([(n, actions), (n,)], [(n, actions), (n, 1)]):
+            raise HeartsError(
+                f"{SETTING}: {self.name!r} does not return logits (n, {actions}) and values (n,) "
+                f"for n={n} observations; correct its forward"
+            )
+        if any(bool(part.isnan().any()) for part in parts):
+            raise HeartsError(f"{SETTING}: {self.name!r} returns NaN; correct its forward")
+        logits, values = parts
+        return logits, values
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OwnNetwork:
+        """Copy the module, with the tensors that it keeps from its last call."""
+        twin = OwnNetwork.__new__(OwnNetwork)
+        memo[id(self)] = twin
+        vars(twin).update(copied(vars(self), memo))
+        return twin
 
 
 class ModulePolicy(Network):
@@ -69,19 +162,20 @@ class ModulePolicy(Network):
     def __init__(
         self,
         name: str,
-        shape: tuple[int, ...],
-        num_actions: int,
+        rules: Rules,
+        encoder: Encoder,
         tensors: Mapping[str, Array] | None = None,
     ) -> None:
         """Make the ``OwnNetwork``. If `tensors` is None, it keeps its initial weights."""
-        self._own = OwnNetwork(name, shape, num_actions)
-        self._name, self._shape = name, shape
+        self._own = OwnNetwork(name, rules, encoder)
+        self._shape = encoder.space(rules).shape
         self.activation, self.layers = "", []
-        self.sizes = (int(np.prod(shape)), num_actions)
+        self.sizes = (int(np.prod(self._shape)), rules.num_actions)
         if tensors is not None:
             given = {key: torch.from_numpy(array.copy()) for key, array in tensors.items()}
             with blamed(f"{SETTING}: the weights do not fit {name!r}", "name the code of the run"):
                 self._own.module.load_state_dict(given)
+        self._own.check()
         self._own.eval()
 
     def tensors(self) -> dict[str, Array]:
@@ -90,9 +184,63 @@ class ModulePolicy(Network):
 
     def logits(self, observations: Array) -> Array:
         """Return the logits of the actions, ``(n, *shape) -> (n, actions) float32``."""
-        with torch.inference_mode():
-            given = torch.from_numpy(observations).reshape(-1, *self._shape).float()
-            logits: Array = self._own(given)[0].numpy()
+        given = torch.from_numpy(observations).reshape(-1, *self._shape)
+        with torch.inference_mode(), blaming_module():
+            # A copy, because the module may write to its input.
+            logits: Array = self._own(given.to(torch.float32, copy=True))[0].numpy()
         if np.isnan(logits).any():
-            raise HeartsError(f"{SETTING}: {self._name!r} gives NaN; correct it, or train it again")
+            raise HeartsError(
+                f"{SETTING}: {self._own.name!r} gives NaN; correct it, or train it again"
+            )
         return logits
+
+
+@contextlib.contextmanager
+def blaming_module() -> Iterator[None]:
+    """Turn exceptions of a user's module, and of nothing else, into a ``HeartsError``."""
+    try:
+        yield
+    except HeartsError:
+        raise
+    except Exception as error:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if frame.f_code is OwnNetwork.forward.__code__:
+                name, rows = frame.f_locals["self"].name, len(frame.f_locals["observations"])
+                raise HeartsError(
+                    f"{SETTING}: {name!r} fails on {rows} observations ({describe(error)}); "
+                    "correct its forward, which must take any number of them"
+                ) from None
+        raise
+
+
+def copied(value: Any, memo: dict[int, Any] | None = None) -> Any:
+    """Return a deep copy of a module.
+
+    Tensors that it keeps from its last call may belong to a gradient. torch refuses to copy those,
+    so their copies are detached.
+    """
+    with _Detaching():
+        return copy.deepcopy(value, memo)
+
+
+class _Detaching(TorchFunctionMode):
+    """Detaches copies of tensors that belong to a gradient."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.__deepcopy__ and not args[0].is_leaf:
+            tensor, memo = args
+            return memo.setdefault(id(tensor), tensor.detach().clone())
+        return func(*args, **(kwargs or {}))
+
+
+def _state_of(module: nn.Module) -> list[tuple[Any, int]]:
+    """Return everything that a call may change in a module: its attributes and their items.
+
+    Each comes with the version of its tensor, which changes if the tensor does.
+    """
+    found: list[Any] = []
+    for part in module.modules():
+        for value in vars(part).values():
+            items = value.values() if isinstance(value, dict) else value
+            found += [value, *(items if isinstance(value, dict | list | tuple | set) else ())]
+    return [(one, one._version if isinstance(one, Tensor) else 0) for one in found]

@@ -130,10 +130,10 @@ class Weights:
     def restore(self, state: Tensors, name: str) -> None:
         """Restore what ``state`` returned; HeartsError if it does not fit."""
         given = {
-            key: torch.from_numpy(check_array(f"{name}/{key}", state.get(key), like).copy())
+            key: check_array(f"{name}/{key}", state.get(key), like, has_infinite=True)
             for key, like in self.state().items()
         }
-        self.module.load_state_dict(given)
+        self.module.load_state_dict({key: torch.from_numpy(a.copy()) for key, a in given.items()})
 
 
 class Moments:

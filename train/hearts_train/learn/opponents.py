@@ -82,7 +82,9 @@ class Opponents:
         like = self.snapshots[0].network.tensors()
         for number in range(max(1, len(places))):
             layers = {
-                key: check_array(f"{name}/{number}/{key}", state.get(f"{number}/{key}"), own)
+                key: check_array(
+                    f"{name}/{number}/{key}", state.get(f"{number}/{key}"), own, has_infinite=True
+                )
                 for key, own in like.items()
             }
             if number < len(self.snapshots):

@@ -54,7 +54,7 @@ from torch.nn.functional import cross_entropy, log_softmax
 
 from hearts_agents.models.checkpoint import find_encoder
 from hearts_agents.models.network import Network, NetworkAgent
-from hearts_agents.models.own_network import ModulePolicy, OwnNetwork
+from hearts_agents.models.own_network import ModulePolicy, OwnNetwork, blaming_module
 from hearts_agents.user_code import describe
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
@@ -253,7 +253,8 @@ class Learner:
         self._set_rates()
         self.network = self._make_network().to(self.device)
         average = copy.deepcopy(self.network) if config.ema_decay else None
-        threads = Threads(config.threads if self.device.type == "cpu" else 1)
+        is_shared = self.device.type == "cpu" and not getattr(self.network, "keeps_state", False)
+        threads = Threads(config.threads if is_shared else 1)
         self.learnt = SharedNetwork(self.network, self.precision, threads)
         self.average: SharedNetwork | None = None
         if average is not None:
@@ -276,7 +277,7 @@ class Learner:
     # -- play --------------------------------------------------------------------------------------
     def _play(self, num_steps: int) -> None:
         """Play `num_steps` decisions per game, drawn from the network's policy."""
-        with torch.inference_mode():
+        with torch.no_grad():
             for _ in range(num_steps):
                 own = self.games.look()
                 self.games.act(own, *self._decide(own))
@@ -406,11 +407,13 @@ class Learner:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.config.seed)
             if own is not None:
-                module = OwnNetwork(own, shape, self.rules.num_actions)
+                module = OwnNetwork(own, self.rules, self.encoder)
                 if not any(weights.requires_grad for weights in module.parameters()):
                     raise ConfigError(
                         f"network.module: {own!r} has no weights that learn; add some"
                     )
+                module.check()
+                module.check_learning()
                 return module
             network = ActorCritic(
                 inputs, self.rules.num_actions, self.config.network, *self._critic_sizes
@@ -494,13 +497,14 @@ class Learner:
         number = 1000 + 100 * self.counters.starts
         self.games.begin(derived_seed(self.config.seed, number) % 2**62)
 
+    @blaming_module()
     def warm_up(self) -> str:
         """Compile the code of an update before time is measured, without side effects.
 
         Returns:
             A warning if torch cannot compile the loss, otherwise an empty text.
         """
-        before = self.games.state()
+        before, buffers = self.games.state(), [one.clone() for one in self._buffers()]
         has_ended = False
         while not has_ended:
             self._play(1)
@@ -512,7 +516,14 @@ class Learner:
         warning = self._compile(batch) if self.config.compile is True else ""
         self._try(batch)
         self.games.restore(before, "games")
+        for buffer, value in zip(self._buffers(), buffers, strict=True):
+            buffer.copy_(value)
         return warning
+
+    def _buffers(self) -> list[Tensor]:
+        """Return the buffers of all networks, such as the statistics of a batch norm."""
+        networks = [shared.network for shared in (self.learnt, self.average) if shared is not None]
+        return [buffer for network in networks for buffer in network.buffers()]
 
     def _try(self, batch: Decisions) -> None:
         """Compute gradients and discard them, in this thread and then in all."""
@@ -615,8 +626,17 @@ class Learner:
             torch.tensor(magnet_coef),
         )
 
+    @blaming_module()
     def update(self) -> dict[str, Any]:
         """Make one update of pretraining or of play and learning. Return the metrics to log."""
+        is_own = isinstance(self.network, OwnNetwork)
+        with torch.random.fork_rng(devices=[], enabled=is_own):
+            if is_own:  # it may draw random numbers, like dropout: the same after a resumption
+                seed = derived_seed(self.config.seed, 30)
+                torch.manual_seed(derived_seed(seed, self.counters.updates))
+            return self._update()
+
+    def _update(self) -> dict[str, Any]:
         counters, before = self.counters, self.counters.decisions
         self._set_rates()
         begin = clock.now()
@@ -664,14 +684,14 @@ class Learner:
 
     def _player(self, tensors: Tensors | None) -> NetworkAgent:
         """Return a player with these weights (see ``tensors``). If None, with random weights."""
-        network, shape = self.config.network, self.encoder.space(self.rules).shape
-        actions = self.rules.num_actions
+        network = self.config.network
         policy: Network
         if network.module is not None:
-            policy = ModulePolicy(network.module, shape, actions, tensors)
+            policy = ModulePolicy(network.module, self.rules, self.encoder, tensors)
             return NetworkAgent(policy, self.rules, self.encoder, seed=0)
         if tensors is None:
-            made = ActorCritic(math.prod(shape), actions, network)
+            inputs = math.prod(self.encoder.space(self.rules).shape)
+            made = ActorCritic(inputs, self.rules.num_actions, network)
             tensors = policy_tensors(linear_layers(made))
         policy = TorchNetwork(tensors, network.activation)
         return NetworkAgent(policy, self.rules, self.encoder, seed=0)

@@ -42,14 +42,16 @@ class SharedNetwork:
 
     def outputs(self, *inputs: Tensor) -> Pair:
         """Return both outputs of the network for inputs ``(n, ...)``, in this thread."""
-        found: Pair = self.rounded(*(one.to(self.weights.device, self.dtype) for one in inputs))
+        # Copies, because a user's own network may write to its inputs.
+        device, dtype = self.weights.device, self.dtype
+        found: Pair = self.rounded(*(one.to(device, dtype, copy=True) for one in inputs))
         return found
 
     def __call__(self, *inputs: Tensor) -> Pair:
         """Return the ``outputs`` for inputs ``(n, ...)``, in all threads, without gradients."""
 
         def compute(rows: slice) -> Pair:
-            with torch.inference_mode():
+            with torch.no_grad():  # not in inference mode: a module may keep tensors for learning
                 return self.outputs(*(one[rows] for one in inputs))
 
         first, second = self._share(compute, len(inputs[0]))
