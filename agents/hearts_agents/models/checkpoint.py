@@ -52,8 +52,8 @@ CHECKPOINT_NAME = "checkpoint.safetensors"
 ACTIVATIONS = ("relu", "tanh")
 
 _LOAD_THEM = (
-    "run `hearts agents --new NAME`, and in the agent's file build the network, load the weights and "
-    "list their file in `files`"
+    "run `hearts agents --new NAME`, and in the agent's file build the network, load the weights "
+    "and list their file in `files`"
 )
 """How a state dict, a training checkpoint or a pickled network becomes an agent."""
 
