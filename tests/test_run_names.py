@@ -51,7 +51,7 @@ NAMES = (
     "two words ",
     'it\'s "q" `$HOME`',
     "two\nlines",
-    "sub/exec:x",
+    "exec:x/y",
 )
 TINY = (
     "threads=1",
@@ -101,6 +101,16 @@ def test_evaluation_of_a_run_is_of_its_player(name):
     assert words == ["hearts", "train"]
     assert not config.startswith("-")
     assert Path(config).samefile(Path(name) / "config.yaml")
+
+
+def test_seeds_in_an_odd_folder_are_evaluated_themselves():
+    result = run("train", "smoke", "--run", "exec:x?", "--seeds", "0,1", "--workers", 1, *SETTINGS)
+    assert result.exit_code == 0, result.output
+    (folder,) = shlex.split(result.stdout.partition("runs:")[2].partition("figures:")[0])
+    for run_dir in sorted(Path(folder).glob("seed-*")):
+        row = json.loads((run_dir / "evaluation.json").read_text())[0]
+        assert row["agents"][0]["digest"] == digest_of(str(run_dir))
+        assert make_agent(row["agent"]).checkpoint.training["seed"] == int(run_dir.name[-1])
 
 
 def test_player_at_a_path_is_measured_by_every_function():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from hearts_env.game.notation import parse_records
 from hearts_train.cli.terminal import TerminalGame, new_game, saved_game
 from hearts_train.measure.analysis import best_hinter, hint
 from tests.deals import make_game
-from tests.players import code_named
+from tests.players import code_named, write_player
 from tests.refusals import mistake
 from tests.test_cli import command, run
 from tests.waiting import HANG
@@ -168,6 +169,20 @@ def test_game_that_names_code_needs_permission(tmp_path):
     text = path.read_text(encoding="utf-8").replace('"standard"', '"exec:touch x"')
     path.write_text(text, encoding="utf-8")
     mistake(run("play", "--resume", path), "resume", "--allow-code")
+
+
+def test_opponent_that_the_file_cannot_name_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("pro", 'a "b"', "a\nb", "a [2]"):
+        Path(name).mkdir()
+        write_player(Path(name, "checkpoint.safetensors"))
+        result = run("play", "--opponent", f"./{name}", "--save", "game.txt", input="\n")
+        if name != "pro":
+            mistake(result, "--opponent", "--save")
+            assert not Path("game.txt").exists()
+            continue
+        assert saved_game(Path("game.txt")).tags["Player 1"] == "./pro"
+        Path("game.txt").unlink()
 
 
 def test_save_never_overwrites_and_resume_takes_no_settings(tmp_path):

@@ -69,8 +69,10 @@ def play(
     """
     from hearts_agents.champion import strongest
     from hearts_agents.spec import quoted_path
+    from hearts_env.game.notation import parse_records
     from hearts_env.rules.rules import Rules
     from hearts_env.support.arguments import check_seed
+    from hearts_env.support.errors import quoted
     from hearts_env.support.files import held, lock_beside
     from hearts_train.cli.terminal import TerminalGame, new_game, saved_game
 
@@ -86,6 +88,11 @@ def play(
         names = against or strongest(given or Rules.preset("two_player"))
         seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
         record = new_game(given, seed, names_in(names, "--opponent"))
+        if save is not None and parse_records(record.to_text())[0].tags != record.tags:
+            raise Mistake(
+                f"--opponent: {quoted(names)} cannot be written to a hand history; name it in "
+                "letters, digits and single spaces, or omit --save"
+            )
     game, left = TerminalGame(record), "You have left the game."
     if path is None:
         left += " Only a game with --save FILE can be continued."
