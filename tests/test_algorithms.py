@@ -145,6 +145,19 @@ def test_rounded_networks_follow_the_weights(algorithm, monkeypatch):
         assert torch.equal(weights, network.weights.bfloat16())
 
 
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("algorithm", ["ppo", "vrpo"])
+def test_ratio_is_one_before_the_first_step(algorithm, precision, monkeypatch):
+    """The policy that learns first is the one that played. Its weights are rounded alike."""
+    monkeypatch.setattr("hearts_train.learn.ppo.find_precision", lambda *_: precision)
+    ppo = {**SMALL.get("ppo", {}), "learning_rate": 1e-30, "learning_rate_end": 1e-30}
+    made = learner(algorithm, **SMALL | {"ppo": ppo})
+    for _ in range(2):
+        logged = made.update()
+        assert abs(logged["approx_kl"]) < 1e-6
+        assert logged["clip_fraction"] == 0.0
+
+
 # ---- VRPO ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("rules", "reward", "is_zero_sum"),

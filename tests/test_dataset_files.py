@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hearts_agents import HeartsEnv
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve_double_dummy
@@ -127,6 +128,29 @@ def test_minari_reads_the_episodes(made, monkeypatch):
     env = found.recover_environment()
     assert env.observation_space == found.observation_space
     assert env.unwrapped.rules == Rules.make("mini")
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+def test_minari_collects_episodes_with_infos(episode, tmp_path, monkeypatch):
+    """Minari needs infos of the same keys, shapes and types at every step."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    inner = HeartsEnv("micro", episode=episode, max_deals=2 if episode == "match" else None)
+    env = minari.DataCollector(inner, record_infos=True)
+    results = []
+    for seed in range(3):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            _, _, terminated, truncated, info = env.step(int(info["action_mask"].argmax()))
+            over = terminated or truncated
+        results.append(info)
+    made = env.create_dataset("hearts/collected-v0", algorithm_name="lowest", author="test")
+    assert made.total_episodes == 3
+    for one, last in zip(made, results, strict=True):
+        assert one.infos.keys() == last.keys()
+        for key, values in one.infos.items():
+            assert len(values) == len(one.actions) + 1
+            assert np.array_equal(values[-1], last[key])
 
 
 def test_dataset_of_one_format_has_no_other_files(tmp_path):

@@ -112,6 +112,36 @@ def test_unjitted_deals_can_be_donated() -> None:
     assert hands.any()  # still the caller's
 
 
+@slow
+@pytest.mark.parametrize("x64", [False, True])
+def test_jax_deals_run_in_loops_and_64_bits(x64: bool) -> None:
+    """Loops need the same types in every state, and nothing is counted in Python."""
+    env, keys = Hearts("micro"), jax.random.split(jax.random.key(3), 5)
+
+    def lowest(state: Any) -> Any:
+        return env.step(state, state.legal_action_mask.argmax())
+
+    with jax.enable_x64(x64):
+        begin = jax.vmap(env.init)(keys)
+        by_hand = begin
+        for _ in range(2 * env.rules.hand_size):
+            by_hand = jax.jit(jax.vmap(lowest))(by_hand)
+        scanned, rewards = jax.lax.scan(
+            lambda state, _: (after := jax.vmap(lowest)(state), after.rewards), begin, length=6
+        )
+        looped = jax.vmap(lambda state: jax.lax.while_loop(lambda s: ~s.terminated, lowest, state))(
+            begin
+        )
+    for one in (scanned, looped):
+        for found, expected in zip(jax.tree.leaves(one), jax.tree.leaves(by_hand), strict=True):
+            assert found.dtype == expected.dtype
+            assert np.array_equal(found, expected)
+    assert by_hand.terminated.all()
+    assert np.array_equal(rewards[-1], by_hand.rewards)
+    assert by_hand.current_player.dtype == np.int32
+    assert by_hand.rewards.dtype == np.float32
+
+
 @pytest.mark.parametrize("hands", [[], [[1], [1, 2]], "2C", b"2C", [["2C"], ["QS"]], np.ones(6)])
 def test_odd_jax_hands_are_refused(hands: Any) -> None:
     with raises_hearts_error(DealError, "hands", "(2, 8)"):

@@ -81,6 +81,23 @@ class Double(MyNet):
         self.double()
 
 
+class Tied(nn.Module):  # the weights of the policy also give the value, under a second name
+    def __init__(self, shape, num_actions):
+        super().__init__()
+        self.head = nn.Linear(shape[1], num_actions)
+        self.again = nn.Linear(shape[1], num_actions)
+        self.again.weight = self.head.weight
+
+    def forward(self, observations):
+        return self.head(observations[:, 0]), self.again(observations[:, 1]).sum(1)
+
+
+class Compiled(MyNet):  # the names of its weights contain _orig_mod
+    def __init__(self, shape, num_actions):
+        super().__init__(shape, num_actions)
+        self.head = torch.compile(self.head, backend="eager")
+
+
 class NotANumber(MyNet):
     def forward(self, observations):
         logits, values = super().forward(observations)
@@ -391,6 +408,23 @@ def test_own_network_of_doubles_learns_in_float32(code):
     learner = make_learner(recipe(code, network={"module": f"{code}:Double"}))
     learner.update()
     assert {weights.dtype for weights in learner.network.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("Tied", "again.weight"), pytest.param("Compiled", "_orig_mod", marks=pytest.mark.slow)],
+)
+def test_tied_and_compiled_weights_are_saved_and_loaded(name, key, code, tmp_path):
+    module, encoder, rules = f"{code}:{name}", f"{code}:MyEncoder", Rules.preset("micro")
+    learner = make_learner(recipe(code, network={"module": module}))
+    learner.update()
+    path, shape = tmp_path / "player.safetensors", find_encoder(encoder).space(rules).shape
+    meta = Checkpoint(rules, encoder, (math.prod(shape), rules.num_actions), "", module=module)
+    save_checkpoint(path, learner.tensors(), meta)
+    assert any(key in tensor for tensor in read_checkpoint(path)[0])
+    views = BatchGame(rules, 8, seed=1).views()
+    loaded, trained = make_agent(str(path)), learner.agent()
+    assert np.array_equal(loaded.action_probs(views), trained.action_probs(views))
 
 
 def test_own_code_without_permission_raises(code, monkeypatch):

@@ -69,6 +69,19 @@ def test_play_reads_and_writes_any_terminal_encoding(data_folder):
     assert out.count(b"Type a card like QS") == 2  # at the start and after an invalid card
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_western_terminals_get_the_letters_they_have(encoding):
+    words = "evaluate standard --opponents easy --deals 4"
+    status, out, err = shell(words, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert (status, err) == (0, b"")
+    assert "±" in out.decode(encoding)
+    given = b"\x81\nhint\n"  # a byte that cp1252 does not define
+    status, out, err = shell("play --seed 3", "", given, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert (status, err) == (0, b"")
+    assert "pimc would choose 2C" in out.decode(encoding)
+
+
 @pytest.mark.parametrize(
     ("redirection", "words"),
     [(">&-", b"standard output is closed"), (">/dev/full", b"No space left on device")],
