@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
@@ -29,9 +31,16 @@ from hearts_env.rules.presets import GAMES
 from hearts_env.rules.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
+from hearts_train.cli.app import app
+from hearts_train.cli.replay import lines_of, read_records
 from hearts_train.learn import runs
 from hearts_train.learn.config_files import load_config, shipped_configs
-from hearts_train.store import Store
+from hearts_train.measure.benchmark import Benchmark, encoded, seal
+from hearts_train.measure.comparison import compare
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.exploit import exploit
+from hearts_train.measure.tournament import tournament
+from hearts_train.store import Store, sealed
 from hearts_train.web.table import KIND, Table
 from tests.players import random_weights
 from tests.strategies import played_on
@@ -76,7 +85,7 @@ TOKENS = (
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2, 2**31, 2**63, -(2**63), 10**30, 1e15, 1e300, -1e300, 0.5),
     *(float("nan"), float("inf"), "", "x", "x" * 300, "9" * 5000),
-    *([], {}, [[]], [0], [1e400], [None]),
+    *([], {}, [[]], [0], [1e400], [None], 10**400, [10**400, 0]),
     *({"": None}, {"a": {"b": []}}, [[[[[[[[[[]]]]]]]]]], "2C", "null", "two_player", "\ud800"),
 )
 
@@ -187,6 +196,14 @@ def entry(draw: st.DrawFn, data: bytes, tokens: tuple[str, ...]) -> bytes:
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         lines[at] = f'{{"digest":"{digest}","entry":{text}}}\n'.encode()
     return b"".join(lines)
+
+
+def resealed(draw: st.DrawFn, text: str, tokens: tuple[str, ...]) -> str:
+    """Replace, move or leave out values of a result of ``hearts benchmark``, and seal it again."""
+    record = json.loads(text)
+    changed = values(draw, json.dumps(record["result"]), tokens)
+    record["result"] = json.loads(re.sub(r"NaN|-?Infinity", "0", changed))
+    return json.dumps(record | {"sha256": seal(record["result"])})
 
 
 # ---- the targets ---------------------------------------------------------------------------------
@@ -382,6 +399,50 @@ def read_table(data: Data, folder: Path) -> None:
     assert table.head() | {"seats": []} == settings | {"seats": []}
 
 
+def benchmark_samples() -> list[Data]:
+    return [encoded(Benchmark("easy", "micro", deals=2).run()).decode()]
+
+
+def read_result(data: Data, folder: Path) -> None:
+    """Read a result of ``hearts benchmark``, and print its deals."""
+    for number, record in enumerate(read_records(write(data, folder / "result.json")), 1):
+        assert "\n".join(lines_of(record, number, number))
+        assert parse_records(record.to_text())[0].game == record.game
+
+
+def work_samples() -> list[Data]:
+    easy: Any = ("easy", "standard", "micro", 3, 5)
+    attacked: Any = ("standard", "micro", ["best_response"])
+    works: tuple[Callable[[Path], object], ...] = (
+        lambda path: evaluate(*easy, save=path),
+        lambda path: evaluate(*easy, unit="match", save=path),
+        lambda path: compare(*easy[:3], deals=64, save=path),
+        lambda path: tournament(easy[:2], *easy[2:], save=path),
+        lambda path: exploit(*attacked, deals=2, save=path),
+    )
+    made = [made_by(work) for work in works]
+    head, block = made[0].splitlines(keepends=True)
+    record = json.loads(block)["entry"]
+    record["block"]["faults"] = [1, 0]
+    texts = dict.fromkeys(("agent", "role", "kind", "text", "view"), "agent")
+    record["block"]["examples"] = [texts | {"seed": 1, "seat": 0}]
+    return [*made, head + sealed(record)]
+
+
+def read_work(data: Data, folder: Path) -> None:
+    """Resume the work in a file of ``--save`` by its command."""
+    path = write(data, folder / "saved")
+    found = re.search(rb'"work":"(\w+)"', path.read_bytes())
+    name = found[1].decode() if found else "evaluate"
+    name = name if name in ("compare", "tournament", "exploit") else "evaluate"
+    done = CliRunner().invoke(app, [name, "--resume", str(path), "--json"])
+    if done.exit_code == 2:
+        raise HeartsError(done.stderr.strip())
+    if done.exception is not None:
+        raise done.exception
+    json.loads(done.stdout, parse_constant=pytest.fail)
+
+
 _LIST = [
     Target("histories", history_samples, read_history, (words,)),
     Target("rules", rules_samples, read_rules, (words,), RULES_TOKENS),
@@ -390,5 +451,7 @@ _LIST = [
     Target("training states", state_samples, read_state, (octets, header)),
     Target("solved files", solved_samples, read_solved, (octets, header)),
     Target("tables", table_samples, read_table, (octets, entry)),
+    Target("results", benchmark_samples, read_result, (words, resealed, resealed)),
+    Target("saved work", work_samples, read_work, (octets, entry, entry)),
 ]
 TARGETS = {target.name: target for target in _LIST}

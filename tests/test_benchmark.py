@@ -408,7 +408,10 @@ def test_margins_beyond_chance_fail_verification(played, by):
         (("opponents", 2, "digest"), otherwise),
         (("agent", "name"), otherwise),
         (("dealt", "seed"), otherwise),
-        *((("opponents", 1, "margins"), lambda _, m=m: m) for m in ([], None, ["x"] * 300, 7)),
+        *(
+            (("opponents", 1, "margins"), lambda _, m=m: m)
+            for m in ([], None, ["x"] * 300, 7, [10**400] * 300)
+        ),
     ],
 )
 def test_fields_independent_of_chance_are_compared(played, way, change):
@@ -499,6 +502,30 @@ def test_time_class_is_judged_by_the_slowest_play(slowest, is_within):
     ]
     found = Benchmark("easy", "micro", deals=2, budget="50ms").circumstances(played)
     assert found["within_budget"] == is_within
+
+
+@pytest.mark.parametrize(
+    ("way", "value"),
+    [
+        (("opponents", 0, "worst", 0, "margin"), "x"),
+        (("opponents", 0, "worst", 0, "margin"), 10**400),
+        (("opponents", 0, "worst", 0, "number"), [1]),
+        (("opponents", 0, "worst", 0, "games"), [None]),
+        (("opponents", 1, "worst"), {}),
+        (("opponents", 1, "opponent"), 5),
+        (("agent", "name"), 5),
+        (("agent", "spec"), {}),
+        (("decisions",), "x"),
+        (("margin",), None),
+    ],
+)
+def test_odd_field_of_a_result_is_named(kept, tmp_path, way, value):
+    record, file = read_benchmark(kept), tmp_path / "odd.json"
+    forged = forgery(record["result"], way, lambda _: value)
+    file.write_bytes(encoded(record_of(forged, record["run"])))
+    field = "result" + "".join(f"[{w}]" if isinstance(w, int) else f".{w}" for w in way)
+    for words in (["replay", file], ["analyse", file], ["benchmark", "--verify", file]):
+        mistake(command(*words), "file", file, field)
 
 
 # ---- what is shown -------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from hearts_env.support.interrupts import Interrupted, interruptible
 from hearts_train import store
 from hearts_train.measure.contest import Contest, read_saved
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.exploit import BEST
 from hearts_train.measure.participants import Participant
 from hearts_train.measure.tournament import tournament
 from tests.players import CODE, Lowest, network_player
@@ -63,6 +64,59 @@ def stop_after(deals):
 
 
 # ---- resumed -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("decisions", value) for value in ([10**400, 0], [-1, 0], [1, 2, 3], ["1", 0], 5)),
+        *(("seconds", value) for value in ([10**400, 0.0], [-1.0, 0.0])),
+        *(("scores", value) for value in ([10**18] * 64, [0.5] * 64, [None] * 64)),
+        *(("shooters", value) for value in ([2] * 32, [-2] * 32)),
+        ("examples", [dict.fromkeys(("agent", "role", "kind", "text", "seed", "seat", "view"), 5)]),
+        ("worst", [{"number": 99, "seed": 1, "lost": 1, "games": []}]),
+        ("faults", [10**400, 0]),
+        ("first", None),
+    ],
+)
+def test_block_with_odd_values_is_played_again(tmp_path, played, name, value):
+    file = tmp_path / "saved"
+    whole = evaluate(*ARGUMENTS, save=file)
+    head, first, *rest = file.read_bytes().splitlines(keepends=True)
+    entry = store.unsealed(first[:-1])
+    entry["block"][name] = value
+    file.write_bytes(b"".join([head, store.sealed(entry), *rest]))
+    played.clear()
+    again = evaluate(*ARGUMENTS, resume=file)
+    assert played == [BLOCKS["deal"][0]]
+    assert timeless(again.to_json()) == timeless(whole.to_json())
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ("evaluate easy --opponents pro --deals 2 --rules micro", "about", []),
+        ("evaluate easy --opponents pro --deals 2 --rules micro", "agents", [{}]),
+        ("evaluate easy --opponents pro --deals 2 --rules micro", "rules_in_full", {"players": []}),
+        ("compare easy pro --deals 64 --rules micro", "about", []),
+        ("compare easy pro --deals 64 --rules micro", "work", []),
+        ("compare easy pro --deals 64 --rules micro", "about.question", {"low": "x"}),
+        ("tournament easy pro --deals 2 --rules micro", "about.deals", 10**400),
+        ("benchmark easy --deals 2 --track micro", "about", []),
+        ("benchmark easy --deals 2 --track micro", "seed", "x"),
+        (f"exploit easy --attackers {BEST} --deals 2 --rules micro", "about.made_from", 5),
+    ],
+)
+def test_odd_setting_of_saved_work_is_named(words, field, value, tmp_path):
+    file = tmp_path / "saved"
+    assert run(*words.split(), "--save", file).exit_code == 0
+    head, *rest = file.read_bytes().splitlines(keepends=True)
+    entry = inner = store.unsealed(head[:-1])
+    for name in ("settings", *field.split("."))[:-1]:
+        inner = inner[name]
+    inner[field.rpartition(".")[2]] = value
+    file.write_bytes(b"".join([store.sealed(entry), *rest]))
+    mistake(run(words.split()[0], "--resume", file), "resume", file, field.partition("_")[0])
+
+
 def test_unwritable_saved_work_is_refused_before_play(tmp_path, played, monkeypatch):
     file = tmp_path / "saved"
     evaluate(*ARGUMENTS, save=file)

@@ -255,6 +255,41 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
         return None
 
 
+def misfit(value: Any, shape: Any, place: str = "") -> str:
+    """Return the first difference of foreign JSON from a shape, like ``deals is 'x'``, or "".
+
+    Args:
+        value: The JSON.
+        shape: A type; or None; or a tuple of alternatives; or a list with the shape of all entries;
+            or a dict with the shape of each field that is needed. An ``int`` has 64 bits, and a
+            ``float`` is any number within a quadrillion.
+        place: The name of the value.
+    """
+    if isinstance(shape, dict) and isinstance(value, dict):
+        for name, inner in shape.items():
+            at = f"{place}.{name}" if place else name
+            wrong = misfit(value[name], inner, at) if name in value else f"{at} is missing"
+            if wrong:
+                return wrong
+        return ""
+    if isinstance(shape, list) and isinstance(value, list):
+        wrongs = (misfit(one, shape[0], f"{place}[{number}]") for number, one in enumerate(value))
+        return next(filter(None, wrongs), "")
+    if isinstance(shape, tuple):
+        return min((misfit(value, one, place) for one in shape), key=bool)
+    if shape is float:
+        fits = type(value) in (int, float) and -_MOST <= value <= _MOST
+    elif shape is int:
+        fits = type(value) is int and -(2**63) <= value < 2**63
+    else:
+        fits = value is None if shape is None else type(value) is shape
+    return "" if fits else f"{place} is {quoted(value)}"
+
+
+_MOST = 1e15
+"""The largest number in a file of results."""
+
+
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping as JSON will return it, with lists for tuples."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(value)))

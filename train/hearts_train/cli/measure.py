@@ -177,7 +177,8 @@ def compare(
             time_limit=time_limit,
         )
     else:
-        work.settings["question"] = Question(**work.settings["question"])
+        asked = work.settings["question"]
+        work.settings["question"] = Question(*map(asked.get, ("low", "high", "alpha", "beta")))
     measured, other = work.agents
     with work.stoppable():
         result = measure(measured, other, **work.settings)

@@ -33,8 +33,6 @@ from hearts_train.measure.statistics import HIGH, LOW
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "declare")
 """Options allowed with ``--resume``, because they change no result."""
-_AGENTS = ("agent", "other", "opponents", "agents", "attackers")
-"""Arguments that only the checked agents of ``read_saved`` may set."""
 
 
 class Work:
@@ -67,7 +65,7 @@ class Work:
             fixed = sorted(options.keys() - set(FREE))
             refuse_given(context, fixed, "--resume", self._resume)
             self.agents, saved = read_saved(self._resume, self._command)
-            taken = inspect.signature(function).parameters.keys() - set(_AGENTS)
+            taken = inspect.signature(function).parameters
             self.settings |= {name: saved[name] for name in taken if name in saved}
         self.settings |= {name: options[name] for name in ("save", "resume", "workers", "backend")}
         self.settings["show"] = console.progress

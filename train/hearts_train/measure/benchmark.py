@@ -49,6 +49,7 @@ from hearts_train.measure.evaluation import Evaluation, evaluations, platform_ve
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.settings import WorkerSettings, takes
 from hearts_train.measure.statistics import mean_and_interval, rounded
+from hearts_train.store import misfit
 
 FORMAT = "HeartsBench result"
 VERSION = 1
@@ -59,17 +60,24 @@ _PLAYED = (
     *("moons", "opponent_moons", "faults", "opponent_faults"),
 )
 """The figures against an opponent that vary for an agent that does not repeat its play."""
-_NEEDED = {
-    "protocol": str,
-    "field_version": int,
-    "package": str,
-    "track": str,
-    "split": str,
-    "deals": int,
-    "budget": str,
-    "agent": dict,
-    "opponents": list,
+_RESULT = {
+    **dict.fromkeys(("protocol", "package", "track", "split", "budget"), str),
+    **dict.fromkeys(("field_version", "deals"), int),
+    "decisions": (int, None),
+    "agent": {
+        **dict.fromkeys(("name", "kind"), str),
+        **dict.fromkeys(("spec", "digest"), (str, None)),
+        "options": dict,
+    },
+    "opponents": [
+        {
+            "opponent": str,
+            "worst": [{"number": int, "margin": float, "games": [str]}],
+        }
+    ],
+    "margin": float,
 }
+"""The fields of a result that are read before it is played again (``store.misfit``)."""
 
 
 # ---- the protocol --------------------------------------------------------------------------------
@@ -414,7 +422,7 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """
     try:
         before = np.array([one["margins"] for one in old["opponents"]], np.float64)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         before = np.empty(0)
     after = np.array([one["margins"] for one in new["opponents"]])
     if before.shape != after.shape:
@@ -493,12 +501,11 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"file: {name} was edited or damaged: its sha256 does not match its result; get the "
             "file again, or play again with hearts benchmark --json"
         )
-    fields = result if isinstance(result, dict) else {}
-    is_typed = all(type(fields.get(name)) is kind for name, kind in _NEEDED.items())
     entry = record.get("entry", {})
-    is_typed &= isinstance(entry, dict) and all(isinstance(one, str) for one in entry.values())
-    if not is_typed or not {"name", "spec", "kind", "options", "digest"} <= fields["agent"].keys():
-        raise no_result
+    wrong = misfit(result, _RESULT, "result") or misfit(entry, dict, "entry")
+    wrong = wrong or misfit([*entry.values()], [str], "entry")
+    if wrong:
+        raise HeartsError(f"file: {name} is damaged: {wrong}; get the file again")
     return record
 
 
@@ -506,23 +513,20 @@ def worst_deals(record: dict[str, Any]) -> list[Record]:
     """Return the games of the deals that the agent of a record lost most, from every seat.
 
     Raises:
-        HeartsError: the record has no lost deals, or they are damaged.
+        HeartsError: the record has no lost deals, or one of their games is damaged.
     """
     result, found = record["result"], []
     agent = result["agent"]["name"]
-    try:
-        for figures in result["opponents"]:
-            other = figures["opponent"]
-            for deal in figures["worst"]:
-                about = f"{result['protocol']} {result['track']} {result['split']}, "
-                about += f"deal {deal['number']}, margin {deal['margin']:+.2f} over {other}"
-                for seat, text in enumerate(deal["games"] if deal["margin"] < 0 else ()):
-                    game = Game.from_text(text)
-                    n = game.rules.players
-                    tags = {f"Player {p}": other if n == 2 else f"{other} {p}" for p in range(n)}
-                    found.append(Record(game, {"Event": about, **tags, f"Player {seat}": agent}))
-    except (AttributeError, KeyError, TypeError):
-        found = []
+    for figures in result["opponents"]:
+        other = figures["opponent"]
+        for deal in figures["worst"]:
+            about = f"{result['protocol']} {result['track']} {result['split']}, "
+            about += f"deal {deal['number']}, margin {deal['margin']:+.2f} over {other}"
+            for seat, text in enumerate(deal["games"] if deal["margin"] < 0 else ()):
+                game = Game.from_text(text)
+                n = game.rules.players
+                tags = {f"Player {p}": other if n == 2 else f"{other} {p}" for p in range(n)}
+                found.append(Record(game, {"Event": about, **tags, f"Player {seat}": agent}))
     if not found:
         raise HeartsError(
             "result: its agent lost no deal, so there is none to show; give another, or hand "

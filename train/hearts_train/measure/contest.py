@@ -35,7 +35,7 @@ from hearts_train.measure.participants import (
     compile_players,
     enter,
 )
-from hearts_train.store import FileKind, Store, saving
+from hearts_train.store import FileKind, Store, misfit, saving
 
 Pairing = tuple[int, int]
 """The places of an agent and its opponent in the list of agents."""
@@ -57,6 +57,38 @@ _NOT_WRITTEN = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 """Exceptions that parsing a foreign record may raise."""
 _BLOCKS = {"deal": (2048, 16), "match": (32, 32)}
 """For each unit the size of the largest block and of the first."""
+
+
+_ABOUT: dict[str, dict[str, Any]] = {
+    "evaluate": {"deals": int},
+    "compare": {
+        "question": dict.fromkeys(("low", "high", "alpha", "beta"), float),
+        "deals": int,
+        "test": int,
+    },
+    "tournament": {"deals": int},
+    "benchmark": {
+        **dict.fromkeys(("track", "split", "budget"), str),
+        "deals": int,
+        "decisions": (int, None),
+    },
+    "exploit": {
+        "deals": int,
+        "tricks": (int, None),
+        "awake": ([int], None),
+        "made_from": [(str, None)],
+    },
+}
+"""The shapes of the arguments of each command in its files (``store.misfit``)."""
+_SETTINGS = {
+    "work": str,
+    "agents": [{"spec": (str, None)}],
+    "unit": str,
+    "seed": int,
+    "isolate": bool,
+    "time_limit": (float, None),
+    "rules_in_full": dict,
+}
 
 
 class Task(NamedTuple):
@@ -301,28 +333,28 @@ def read_saved(
     """
     settings = Store.open(path, RESULTS).settings
     name = repr(os.fspath(path))
-    try:
-        if work not in (None, settings["work"]):
-            raise HeartsError(
-                f"resume: {name} is of another command; use hearts {settings['work']} --resume"
-            )
-        # Attackers are made again, from names that come after the attacked agent's.
-        about = dict(settings["about"])
-        specs = about.pop("made_from", [agent["spec"] for agent in settings["agents"]])
-        if not all(isinstance(spec, str) for spec in specs):
-            raise HeartsError(
-                f"resume: {name} has agents given as objects; resume it in the program that made "
-                "them"
-            )
-        agents = [AgentSpec.from_json(spec) for spec in specs]
-        names = ["seed", "isolate", "time_limit"]
-        names += ["unit"] if settings["unit"] == "match" else []
-        arguments = {name: settings[name] for name in names} | about
-        arguments["rules"] = Rules.from_dict(settings["rules_in_full"])
-    except (KeyError, TypeError, AttributeError):
+    shape = _ABOUT.get(str(settings.get("work")), {})
+    if wrong := misfit(settings, _SETTINGS | {"about": shape}):
+        raise HeartsError(f"resume: {name} is damaged: {wrong}; start another file")
+    if work not in (None, settings["work"]):
         raise HeartsError(
-            f"resume: the settings in {name} are damaged; start another file"
-        ) from None
+            f"resume: {name} is of another command; use hearts {settings['work']} --resume"
+        )
+    # Attackers are made again, from names that come after the attacked agent's.
+    about = {field: settings["about"][field] for field in shape}
+    specs = about.pop("made_from", [agent["spec"] for agent in settings["agents"]])
+    if None in specs:
+        raise HeartsError(
+            f"resume: {name} has agents given as objects; resume it in the program that made them"
+        )
+    agents = [AgentSpec.from_json(spec) for spec in specs]
+    names = ["seed", "isolate", "time_limit"]
+    names += ["unit"] if settings["unit"] == "match" else []
+    arguments = {name: settings[name] for name in names} | about
+    try:
+        arguments["rules"] = Rules.from_dict(settings["rules_in_full"])
+    except HeartsError as error:
+        raise HeartsError(f"resume: {name} has impossible rules: {error}") from None
     for agent in agents if work is not None else []:
         agent.check_allowed(f"resume: {name}")
     return agents, arguments

@@ -9,12 +9,11 @@ evaluation cannot be computed.
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -24,8 +23,10 @@ from hearts_env import BatchGame, Game, Match, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.support.arguments import whole_numbers
 from hearts_env.support.arrays import Floats, Ints
 from hearts_train.measure.participants import Participant, Seat, rounds
+from hearts_train.store import misfit
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
@@ -85,8 +86,7 @@ class WorstDeal:
     @classmethod
     def of(cls, record: dict[str, Any]) -> WorstDeal:
         """Return the deal that ``asdict`` and JSON have written."""
-        number, seed, lost = (int(record[name]) for name in ("number", "seed", "lost"))
-        return cls(number, seed, lost, tuple([str(text) for text in record["games"]]))
+        return cls(**record | {"games": tuple(record["games"])})
 
 
 @dataclass
@@ -151,26 +151,24 @@ class Block:
         """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: `record` is something else.
+            ValueError, TypeError: `record` is something else.
         """
-        deals = int(record["deals"])
-        if deals < 1:  # reshape would read -1 as any number
-            raise ValueError("deals")
-        seconds = [float(s) for s in record["seconds"]]
-        if not all(map(math.isfinite, seconds)):
-            raise ValueError("seconds")
-        shape = (deals * players, players)
+        _check_record(record, _BLOCK)
+        first, deals = record["first"], record["deals"]
+        games = deals * players
+        worst = [WorstDeal.of(deal) for deal in record["worst"]]
+        if any(not first <= deal.number < first + deals for deal in worst):
+            raise ValueError("worst")
+        most = _MOST_POINTS
         return cls(
-            first=int(record["first"]),
-            deals=deals,
-            scores=np.array(record["scores"], np.int64).reshape(shape),
-            points=np.array(record["points"], np.int64).reshape(shape),
-            shooters=np.array(record["shooters"], np.int64).reshape(shape[0]),
-            seconds=seconds,
-            decisions=[int(n) for n in record["decisions"]],
-            faults=[int(n) for n in record["faults"]],
-            examples=[Example(**example) for example in record["examples"]],
-            worst=[WorstDeal.of(deal) for deal in record["worst"]],
+            **record
+            | {
+                "scores": _whole(record["scores"], games * players, -most, most).reshape(games, -1),
+                "points": _whole(record["points"], games * players, -most, most).reshape(games, -1),
+                "shooters": _whole(record["shooters"], games, -1, players - 1),
+                "examples": [Example(**example) for example in record["examples"]],
+                "worst": worst,
+            }
         )
 
 
@@ -206,19 +204,46 @@ class MatchBlock:
         """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: `record` is something else.
+            ValueError, TypeError: `record` is something else.
         """
-        deals = int(record["deals"])
-        won, lengths, ahead = (
-            np.array(record[name], np.float64).reshape(deals, 2) for name in MATCH_ARRAYS
-        )
-        if deals < 1 or not np.isfinite([won.sum(), lengths.sum(), ahead.sum()]).all():
-            raise ValueError("deals")
-        faults = [int(count) for count in record["faults"]]
-        return cls(int(record["first"]), deals, won, lengths, ahead, faults)
+        _check_record(record, _MATCH_BLOCK)
+        arrays = {
+            name: np.array(record[name], np.float64).reshape(record["deals"], 2)
+            for name in MATCH_ARRAYS
+        }
+        return cls(**record | arrays)
 
 
 MATCH_ARRAYS = ("won", "lengths", "ahead")
+_MOST_POINTS = 10**9
+_OF_ANY = {"first": int, "deals": int, "faults": [int]}
+_BLOCK = {
+    **_OF_ANY,
+    **dict.fromkeys(("scores", "points", "shooters"), list),
+    "seconds": [float],
+    "decisions": [int],
+    "examples": [get_type_hints(Example)],
+    "worst": [{"number": int, "seed": int, "lost": int, "games": [str]}],
+}
+_MATCH_BLOCK = _OF_ANY | {name: [float] for name in MATCH_ARRAYS}
+"""The shapes of the records of blocks (``store.misfit``)."""
+
+
+def _check_record(record: Any, shape: dict[str, Any]) -> None:
+    """Raise ValueError unless a record has a shape, with counts that are possible."""
+    if wrong := misfit(record, shape):
+        raise ValueError(wrong)
+    pairs = [record[name] for name in ("faults", "seconds", "decisions") if name in shape]
+    if record["deals"] < 1 or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
+        raise ValueError("counts")
+
+
+def _whole(values: Any, size: int, low: int, high: int) -> Ints:
+    """Return whole numbers of a record within bounds, or raise ValueError."""
+    array = whole_numbers(values)
+    if array is None or array.shape != (size,) or array.min() < low or array.max() > high:
+        raise ValueError("arrays")
+    return array
 
 
 def unseen(*_done: object) -> None:

@@ -32,6 +32,7 @@ from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.settings import WorkerSettings
+from hearts_train.store import misfit
 
 _SAMPLES = 512
 """Random lines per seat of an estimate."""
@@ -69,15 +70,15 @@ class HandBlock:
         """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: `record` is something else.
+            ValueError, TypeError: `record` is something else.
         """
+        if wrong := misfit(record, _SHAPE):
+            raise ValueError(wrong)
         (a, b), (c, d) = record["won"], record["own"]
-        numbers = [float(number) for number in (a, b, c, d, record["took"])]
-        if not np.isfinite(numbers).all():
-            raise ValueError("won")
-        return cls(
-            int(record["first"]), (numbers[0], numbers[1]), (numbers[2], numbers[3]), numbers[4]
-        )
+        return cls(**record | {"won": (a, b), "own": (c, d)})
+
+
+_SHAPE = {"first": int, "won": [float], "own": [float], "took": float, "deals": int}
 
 
 class HandContest(Contest):

@@ -26,6 +26,7 @@ from hearts_agents.user_code import blamed
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Ints
+from hearts_env.support.errors import quoted
 from hearts_env.support.interrupts import held_interrupt
 
 AgentLike = str | os.PathLike[str] | Player | AgentSpec
@@ -172,7 +173,7 @@ class Participant:
         here = self.to_json()
         for name in ("kind", "options", "digest"):
             if here[name] != record[name]:
-                return f"{name} is {here[name]!r}, and was {record[name]!r}"
+                return f"{name} is {quoted(here[name])}, and was {quoted(record[name])}"
         return ""
 
     def close(self) -> None:
