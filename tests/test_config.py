@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shutil
-from typing import get_args
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
 from hearts_env import HeartsError
 from hearts_train.learn.config import ConfigError, Name, TrainConfig
@@ -17,6 +20,7 @@ from hearts_train.learn.config_files import (
     shipped_configs,
 )
 from hearts_train.learn.loop import LEARNERS
+from hearts_train.learn.plain_yaml import Loader
 from tests.refusals import raises_hearts_error
 
 
@@ -79,14 +83,22 @@ def test_overrides_are_yaml():
         ("name=../x", ["name", "'../x'"]),
         ("seed=[", ["--set seed", "YAML"]),
         pytest.param(f"seed.{'1.' * 5000}=1", ["seed"], id="long key"),
-        ("seed=2026-11-26", ["seed", "date", "integer"]),
+        ("seed=2026-11-26", ["seed", "'2026-11-26'", "whole number"]),
         pytest.param(f"name={'x' * 5000}/", ["name", "xxx..."], id="long value"),
+        pytest.param(f"network.trunk={'x' * 5000}", ["network.trunk", "xxx..."], id="long list"),
+        ("network.trunk=256", ["network.trunk", "[256]"]),
+        ("env.seat=-1", ["env.seat: -1", "random"]),
+        ("compile=yes", ["compile: 'yes'", "auto"]),
+        ("network={trunk: [8], trunk: [9]}", ["--set network", "line 1", "'trunk'"]),
+        ("ppo={<<: {gamma: 1}}", ["'ppo.<<'"]),
+        ("seed=!!merge <<", ["YAML"]),
     ],
 )
 def test_config_mistakes_name_key_value_and_fix(override, words):
     with pytest.raises(ConfigError) as caught:
         load_config(None, [override])
     message = str(caught.value)
+    assert message.startswith("--set")
     assert "\n" not in message
     assert len(message) < 500
     for word in words:
@@ -110,6 +122,10 @@ def test_unknown_config_suggests_the_nearest_name():
         ("1: 2\n", ["1: 1", "string"]),
         ("- seed\n", ["key: value"]),
         ("seed: !!python/object/apply:os.getcwd []\n", ["YAML"]),
+        ("seed: 1\nthreads: 1\nseed: 2\n", ["line 3", "'seed'", "twice"]),
+        ("ppo: {gamma: 1}\nenv: {rules: mini}\nppo: {num_steps: 9}\n", ["line 3", "'ppo'"]),
+        ("network:\n  trunk: &a [8]\n  policy: *a\n", ["line 3", "*a"]),
+        ("env: !!timestamp 2026-11-28\n", ["line 1", "timestamp"]),
     ],
 )
 def test_files_without_a_config_raise(tmp_path, text, words):
@@ -122,16 +138,59 @@ def test_files_without_a_config_raise(tmp_path, text, words):
     assert len(str(caught.value)) < 500 + len(str(path))
 
 
-def test_nested_yaml_aliases_are_refused_at_once(tmp_path):
+@pytest.mark.parametrize("form", ["[{}]", "{{<<: [{}]}}"])
+def test_nested_yaml_aliases_are_refused_at_once(tmp_path, form):
     """Expanded, the file would have nine to the twelfth power words."""
-    lines = ["a: &a [" + ",".join("x" * 9) + "]"]
+    lines = ["a: &a {x: 1}"]
     for here, before in zip("bcdefghijklm", "abcdefghijkl", strict=True):
-        lines.append(f"{here}: &{here} [" + ",".join([f"*{before}"] * 9) + "]")
+        lines.append(f"{here}: &{here} " + form.format(",".join([f"*{before}"] * 9)))
     path = tmp_path / "laughs.yaml"
-    path.write_text("\n".join([*lines, "seed: *m", "network: {trunk: *m}"]))
-    with raises_hearts_error(ConfigError, str(path), "seed") as caught:
+    path.write_text("\n".join([*lines, "network: *m"]))
+    with raises_hearts_error(ConfigError, f"{path}, line 2", "*a"):
         load_config(path)
-    assert len(str(caught.value)) < 2010
+
+
+def test_messages_name_the_file_or_set(tmp_path):
+    path = tmp_path / "my.yaml"
+    path.write_text("ppo: {lr: 3}\nema_decay: 0.5\n")
+    with raises_hearts_error(ConfigError, str(path), "'ppo.lr'", "; --set: unknown key 'ppo.x'"):
+        load_config(path, ["ppo.x=1"])
+    with raises_hearts_error(ConfigError, "--set", "ema_decay"):
+        load_config("demo", ["algorithm=maskable_ppo", "ema_decay=0.5"])
+    with raises_hearts_error(ConfigError, "demo.yaml", "ppo.batch_size"):
+        load_config("demo", ["env.num_envs=1"])
+
+
+@pytest.mark.parametrize("overrides", [[1], "seed=1", None, 5, {"seed": 1}])
+def test_overrides_other_than_texts_raise(overrides):
+    with raises_hearts_error(ConfigError, "overrides", hint="['ppo.ent_coef=0.02']"):
+        load_config(None, overrides)
+
+
+def leaves(hint: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type]]:
+    """Yield the place of every number and truth value of a config, with its type."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        for name, field in hint.model_fields.items():
+            yield from leaves(field.rebuild_annotation(), (*place, name))
+    elif hint in (int, float, bool):
+        yield place, hint
+    elif get_origin(hint) is not Literal:
+        item = ("0",) if get_origin(hint) is list else ("easy",) if get_origin(hint) is dict else ()
+        for part in get_args(hint):
+            yield from leaves(part, place + item)
+
+
+@pytest.mark.parametrize("text", ["yes", "on", "010", "1_000", "1:30", "'1'", "2026-11-28"])
+def test_every_setting_takes_numbers_of_yaml_1_2(text):
+    found = dict(leaves(TrainConfig))
+    assert len(found) > 50
+    for place, kind in found.items():
+        for word in (text, "true" if kind is not bool else "1"):
+            tree: Any = yaml.load(word, Loader)
+            for part in reversed(place):
+                tree = [tree] if part == "0" else {part: tree}
+            with raises_hearts_error(ConfigError, "config", ".".join(place)):
+                make_config(tree)
 
 
 @pytest.mark.parametrize(
@@ -139,18 +198,30 @@ def test_nested_yaml_aliases_are_refused_at_once(tmp_path):
     [
         ("1e6", 1e6),
         (".5", 0.5),
+        ("-2.e+3", -2000.0),
         ("", None),
+        ("~", None),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("-7", -7),
+        ("1.50", 1.5),
+        ("-.INF", -math.inf),
+        ("True", True),
+        *((word, word) for word in ("yes", "off", "010", "08.5", "1_000", "1:30", "tRUE", "1e")),
+        ("2026-11-28", "2026-11-28"),
         ("'1e6'", "1e6"),
     ],
 )
-def test_numbers_may_have_exponents(tmp_path, text, value):
+def test_values_are_read_as_yaml_1_2(tmp_path, text, value):
     path = tmp_path / "one.yaml"
     path.write_text(f"seed: {text}\n")
     (found,) = _read_tree(path)[0].values()
     assert (found, type(found)) == (value, type(value))
 
 
-@pytest.mark.parametrize("name", ["1e6", "08", "5.", "null", "true", "off", "2026-11-26"])
+@pytest.mark.parametrize(
+    "name", ["1e6", "08", "5.", "null", "true", "off", "2026-11-26", "0o7", "1_0"]
+)
 def test_written_config_reads_back_unchanged(tmp_path, name):
     config = make_config({"name": name, "evaluation": {"opponents": [name, "007", ".inf", ""]}})
     path = tmp_path / "config.yaml"

@@ -5,20 +5,21 @@ A config lists only the settings that differ from these defaults. ``config_files
 
 from __future__ import annotations
 
-import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import is_code
 from hearts_env.batch.kernel import MAX_GAMES
 from hearts_env.support.errors import HeartsError
+from hearts_train.learn.plain_yaml import Dumper
 from hearts_train.measure.contest import MAX_DEALS, MIN_DEALS
 
 SELF = "self"
@@ -37,26 +38,28 @@ class ConfigError(HeartsError):
     """An invalid config or setting."""
 
 
-class Loader(yaml.SafeLoader):
-    """Reads YAML. Unlike PyYAML, it reads 1e6 as a number."""
+def _kind(what: str) -> Callable[[Any], Any]:
+    """Return a check that a value is not of another kind. pydantic reads text as numbers."""
+
+    def check(value: Any) -> Any:
+        is_truth = isinstance(value, bool | np.bool_)
+        if isinstance(value, str | bytes) or is_truth != (what == "true or false"):
+            raise ValueError(f"give {what}")
+        return value
+
+    return check
 
 
-class Dumper(yaml.SafeDumper):
-    """Writes YAML for `Loader`: text like 1e6 is quoted."""
-
-
-for _yaml in (Loader, Dumper):
-    _exponent = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.?[0-9]*)[eE][-+]?[0-9]+$")
-    _yaml.add_implicit_resolver("tag:yaml.org,2002:float", _exponent, list("-+.0123456789"))
-
-
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Rate = Annotated[float, Field(gt=0, le=1e6)]
-RateEnd = Annotated[float, Field(ge=0, le=1e6)]
-Count = Annotated[int, Field(ge=1)]
-Pairs = Annotated[int, Field(ge=MIN_DEALS, le=MAX_DEALS)]
+Int = Annotated[int, BeforeValidator(_kind("a whole number"))]
+Real = Annotated[float, BeforeValidator(_kind("a number"))]
+Truth = Annotated[bool, BeforeValidator(_kind("true or false"))]
+Share = Annotated[Real, Field(ge=0, le=1)]
+Positive = Annotated[Real, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[Real, Field(ge=0, allow_inf_nan=False)]
+Rate = Annotated[Real, Field(gt=0, le=1e6)]
+RateEnd = Annotated[Real, Field(ge=0, le=1e6)]
+Count = Annotated[Int, Field(ge=1)]
+Pairs = Annotated[Int, Field(ge=MIN_DEALS, le=MAX_DEALS)]
 
 
 class Named(Enum):
@@ -71,7 +74,7 @@ AgentName = Annotated[str, Named.AGENT]
 """The type of every setting that names an agent. ``TrainConfig.named`` finds it by this type."""
 ModuleName = Annotated[str, Named.MODULE, Field(pattern=r"^.+:[A-Za-z_]\w*$")]
 EncoderName = Annotated[str, Named.ENCODER]
-Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
+Sizes = Annotated[list[Annotated[Int, Field(ge=1, le=8192)]], Field(max_length=8)]
 
 
 def between(start: float, end: float | None, share: float) -> float:
@@ -88,22 +91,23 @@ class EnvConfig(_Section):
 
     rules: str = "two_player"
     """Preset, or preset with changes, like ``mini hand_size=4``."""
-    players: int | None = None
+    players: Int | None = None
     """Number of players, for presets that allow several numbers."""
     observation: EncoderName = "flat"
     """Encoder. Your own, as FILE.py:NAME, needs --allow-code."""
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
     seat: int | str = "random"
     """The learner's seat, or ``random``."""
-    num_envs: Annotated[int, Field(ge=1, le=MAX_GAMES)] = 1024
+    num_envs: Annotated[Int, Field(ge=1, le=MAX_GAMES)] = 1024
     """Games played side by side."""
-    skip_forced: bool = True
+    skip_forced: Truth = True
     """If True, forced cards are played automatically and not learnt from."""
 
-    @field_validator("seat")
+    @field_validator("seat", mode="before")
     @classmethod
-    def _is_seat(cls, seat: int | str) -> int | str:
-        if seat != "random" and (isinstance(seat, str) or seat < 0):
+    def _is_seat(cls, seat: Any) -> Any:
+        is_number = isinstance(seat, int | np.integer) and not isinstance(seat, bool)
+        if seat != "random" and not (is_number and seat >= 0):
             raise ValueError("give a seat's number from 0, or random")
         return seat
 
@@ -125,7 +129,7 @@ class NetworkConfig(_Section):
 
     Training starts from its policy weights.
     """
-    start_updates: Annotated[int, Field(ge=0)] = 25
+    start_updates: Annotated[Int, Field(ge=0)] = 25
     """With `start`: number of first updates in which only the value head learns."""
 
 
@@ -138,7 +142,7 @@ class PPOConfig(_Section):
 
     num_steps: Count = 32
     """Decisions per game and update."""
-    batch_size: Annotated[int, Field(ge=2)] = 1024
+    batch_size: Annotated[Int, Field(ge=2)] = 1024
     """Decisions per minibatch."""
     num_epochs: Count = 2
     learning_rate: Rate = 3e-3
@@ -148,7 +152,7 @@ class PPOConfig(_Section):
     gae_lambda: Share = 0.9
     clip_range: Positive | None = 0.2
     clip_range_vf: Positive | None = None
-    normalize_advantage: bool = True
+    normalize_advantage: Truth = True
     kl_coef: NotNegative = 0.0
     """Pull towards the policy that played.
 
@@ -179,11 +183,11 @@ class PretrainingConfig(_Section):
     all hidden worlds, in games of two without an exchange.
     """
 
-    positions: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    positions: Annotated[Int, Field(ge=0, le=100_000_000)] = 0
     """Positions per pass. If 0, there is no pretraining."""
     passes: Count = 10
     """Passes through all positions."""
-    batch_size: Annotated[int, Field(ge=2)] = 1024
+    batch_size: Annotated[Int, Field(ge=2)] = 1024
     """Positions per minibatch."""
     learning_rate: Rate = 2e-3
     learning_rate_end: RateEnd | None = 1e-4
@@ -208,7 +212,7 @@ class ExactConfig(_Section):
     temperature_end: Positive = 0.035
     minibatches: Count = 20
     """Minibatches per update."""
-    batch_size: Annotated[int, Field(ge=2)] = 4096
+    batch_size: Annotated[Int, Field(ge=2)] = 4096
     """Information sets per minibatch, half of them each player's."""
     learning_rate: Rate = 2e-3
     learning_rate_end: RateEnd = 6e-5
@@ -220,7 +224,7 @@ class ExactConfig(_Section):
     """Learning rate of the second stage, which falls to 0."""
     descent_floor: NotNegative = 0.1
     """Added to the probabilities that weight actions in the second stage; falls to 0."""
-    descent_ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.98
+    descent_ema_decay: Annotated[Real, Field(ge=0, lt=1)] = 0.98
     """Replaces ``ema_decay``, unless that is 0, in the second stage."""
 
 
@@ -229,7 +233,7 @@ class SelfPlayConfig(_Section):
 
     every: Count = 1
     """Updates between snapshots."""
-    keep: Annotated[int, Field(ge=1, le=1000)] = 8
+    keep: Annotated[Int, Field(ge=1, le=1000)] = 8
     """Earlier snapshots in the pool, besides the latest."""
     keep_every: Count = 10
     """One snapshot in this many is kept as an earlier one."""
@@ -270,23 +274,23 @@ class BudgetConfig(_Section):
 class EvaluationConfig(_Section):
     """Evaluations on duplicate deals, with preferred actions, during training and at its end."""
 
-    times: Annotated[int, Field(ge=0)] = 10
+    times: Annotated[Int, Field(ge=0)] = 10
     """Rounds of evaluation, spread evenly over the budget."""
     deals: Pairs = 500
     opponents: list[AgentName] = ["standard_trump", "pro"]
-    exploitability: bool = False
+    exploitability: Truth = False
     """If True, exploitability is computed exactly, too. For small decks of two players, like
     ``mini``."""
     final_deals: Pairs = 5000
     """Deals per opponent after training."""
-    seed: Annotated[int, Field(ge=0)] = 20_000
+    seed: Annotated[Int, Field(ge=0)] = 20_000
 
 
 class CheckpointConfig(_Section):
     """How often a run is saved, and in what form."""
 
     every_seconds: Positive = 30.0
-    half: bool = False
+    half: Truth = False
     """If True, weights are written in 16 bits, which halves the files of players."""
 
 
@@ -318,9 +322,9 @@ class TrainConfig(_Section):
     """All settings of a training run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    seed: Annotated[Int, Field(ge=0, lt=2**31)] = 0
     algorithm: Name = "ppo"
-    threads: Annotated[int, Field(ge=1, le=64)] = 2
+    threads: Annotated[Int, Field(ge=1, le=64)] = 2
     """Threads that compute the network together, each for its share of the rows."""
     device: Literal["cpu", "cuda", "auto"] = "cpu"
     """Device of the network. ``auto``: cuda if there is one."""
@@ -336,7 +340,7 @@ class TrainConfig(_Section):
     """
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
-    ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    ema_decay: Annotated[Real, Field(ge=0, lt=1)] = 0.0
     """If above 0, the player is a moving average of the weights, which keeps this share of itself
     in each update."""
     pretraining: PretrainingConfig = PretrainingConfig()
@@ -348,6 +352,13 @@ class TrainConfig(_Section):
     budget: BudgetConfig = BudgetConfig(minutes=3.0)
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+
+    @field_validator("compile", mode="before")
+    @classmethod
+    def _is_choice(cls, value: Any) -> Any:
+        if not (isinstance(value, bool) or value == "auto"):
+            raise ValueError("give true, false or auto")
+        return value
 
     @model_validator(mode="after")
     def _fits(self) -> TrainConfig:

@@ -16,9 +16,10 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from hearts_env.support.errors import HeartsError, did_you_mean, quoted
+from hearts_env.support.errors import MAX_QUOTED, HeartsError, did_you_mean, quoted
 from hearts_env.support.files import read_limited
-from hearts_train.learn.config import ConfigError, Loader, TrainConfig
+from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.plain_yaml import Loader
 
 _MAX_CONFIG = 100_000  # bytes; all settings written out take some 2,000
 
@@ -44,24 +45,41 @@ def load_config(
     Raises:
         ConfigError: if there is no such config, a key is unknown, or a value cannot be used.
     """
+    given: Any = overrides
+    is_list = isinstance(given, Sequence) and not isinstance(given, str)
+    if not (is_list and all(isinstance(one, str) for one in given)):
+        raise ConfigError(
+            f"overrides: {quoted(overrides)} is not a list of texts; give one like "
+            "['ppo.ent_coef=0.02']"
+        )
     tree: dict[str, Any] = {}
-    source = "defaults"
+    source = "--set"
     if name_or_path is not None:
         tree, source = _read_tree(name_or_path)
         stem = Path(source).stem
         if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
             tree["name"] = stem
-    for override in overrides:
-        _override(tree, override)
-    return make_config(tree, source)
+    changed = [_override(tree, override) for override in overrides]
+    return make_config(tree, source, changed)
 
 
-def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
-    """Return the config of nested settings. Raise ConfigError if one is invalid."""
+def make_config(
+    tree: Mapping[str, Any], source: str = "config", changed: Sequence[Sequence[str]] = ()
+) -> TrainConfig:
+    """Return the config of nested settings.
+
+    Args:
+        tree: the settings.
+        source: the beginning of messages.
+        changed: the places of settings that ``--set`` has changed, which messages then name.
+
+    Raises:
+        ConfigError: if a setting is invalid.
+    """
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(f"{source}: {'; '.join(_explain(error))}") from None
+        raise ConfigError("; ".join(_explain(error, source, changed))) from None
 
 
 def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
@@ -108,10 +126,10 @@ def _parse(text: str, source: str) -> Any:
         raise ConfigError(f"{where}: not valid YAML ({problem}); correct it") from None
 
 
-def _override(tree: dict[str, Any], override: str) -> None:
-    """Set ``key.sub=value`` in nested settings."""
+def _override(tree: dict[str, Any], override: str) -> Sequence[str]:
+    """Set ``key.sub=value`` in nested settings. Return its place."""
     key, equals, text = override.partition("=")
-    *parents, last = key.strip().split(".")
+    *parents, last = place = key.strip().split(".")
     if not (last and equals):
         raise ConfigError(
             f"--set: {quoted(override)} is not a setting with a value; write key.sub=value"
@@ -122,24 +140,44 @@ def _override(tree: dict[str, Any], override: str) -> None:
             tree[part] = {}
         tree = tree[part]
     tree[last] = value
+    return place
 
 
-def _explain(error: ValidationError) -> Iterator[str]:
-    """Yield one clause per mistake, with key, value and fix, for the first five mistakes."""
+def _explain(
+    error: ValidationError, source: str, changed: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    """Yield one clause per mistake, with key, value and fix, for the first five mistakes.
+
+    A clause begins with the source of the setting, unless it is that of the clause before.
+    """
+    before = ""
     for fault in error.errors(include_url=False)[:5]:
-        key = _shortened(".".join(map(str, fault["loc"])))
+        place = [str(part) for part in fault["loc"]]
         message = _shortened(fault["msg"].removeprefix("Value error, "))
-        message = message if re.match(r"\w+\.", message) else message[:1].lower() + message[1:]
-        if fault["type"] == "extra_forbidden":
-            *parents, last = fault["loc"]
-            yield f"unknown key {quoted(key)}; {did_you_mean(str(last), _fields_at(parents))}"
-        elif not key:  # it concerns several settings, which the message names
-            yield message
-        elif isinstance(fault["input"], dict | list):
-            yield f"{key}: {message}"
-        else:
-            form = f", as in [{fault['input']}]" if fault["type"] == "list_type" else ""
-            yield f"{key}: {quoted(fault['input'])} cannot be used; {message}{form}"
+        if not place:  # it concerns several settings, which the message names
+            place = message.partition(":")[0].split(".")
+        ends = (min(len(place), len(one)) for one in changed)
+        is_set = any(place[:end] == one[:end] for end, one in zip(ends, changed, strict=True))
+        where = "--set" if is_set else source
+        clause = _clause(fault, message)
+        yield clause if where == before else f"{where}: {clause}"
+        before = where
+
+
+def _clause(fault: Any, message: str) -> str:
+    """Return a clause about a mistake, of which pydantic says `message`."""
+    key, given = _shortened(".".join(map(str, fault["loc"]))), fault["input"]
+    if fault["type"] == "extra_forbidden":
+        *parents, last = fault["loc"]
+        return f"unknown key {quoted(key)}; {did_you_mean(str(last), _fields_at(parents))}"
+    if not key:
+        return message
+    message = message if re.match(r"\w+\.", message) else message[:1].lower() + message[1:]
+    if isinstance(given, dict | list):
+        return f"{key}: {message}"
+    is_item = fault["type"] == "list_type" and len(quoted(given)) < MAX_QUOTED
+    form = f", as in [{given}]" if is_item else ""
+    return f"{key}: {quoted(given)} cannot be used; {message}{form}"
 
 
 def _fields_at(place: Iterable[int | str]) -> list[str]:
