@@ -101,6 +101,9 @@ def test_evaluation_of_a_run_is_of_its_player(name):
     assert words == ["hearts", "train"]
     assert not config.startswith("-")
     assert Path(config).samefile(Path(name) / "config.yaml")
+    marks = "`` {} ``" if "`" in name else "`{}`"
+    card = (Path(name) / "model_card.md").read_text()
+    assert f"**Command:** {marks.format(meta.training['command'])}\n" in card
 
 
 def test_seeds_in_an_odd_folder_are_evaluated_themselves():

@@ -249,6 +249,11 @@ def write_card(
     write_whole(run_dir / CARD_NAME, printable(text).encode())
 
 
+def _code(text: str) -> str:
+    """Return text as code in Markdown, also if a folder's name has a backtick."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
     """Return the model card of a run's player as Markdown."""
     training, config, layers = meta.training, meta.training["config"], meta.layers
@@ -264,7 +269,7 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "Trained for": f"{training['decisions']:,} decisions in {training['minutes']:.1f} minutes "
         f"({training['updates']:,} updates)",
         "Seed": training["seed"],
-        "Command": f"`{training['command']}`",
+        "Command": _code(training["command"]),
         "Versions": ", ".join(f"{name} {of}" for name, of in training["versions"].items()),
     }
     if own := [code for code in from_json(training["code"]) if code.digests]:
