@@ -30,7 +30,8 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.app import app
 from hearts_train.learn.config_files import shipped_configs
-from hearts_train.measure import contest
+from hearts_train.learn.runs import PICTURE_NAME
+from hearts_train.measure import contest, display
 from hearts_train.measure.contest import Contest
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.participants import Participant
@@ -439,6 +440,23 @@ def test_figures_are_shown_before_a_disk_is_full(words, shown, tmp_path, monkeyp
     last = result.stderr.splitlines()[-1]
     assert last.startswith(f"error: {words.split()[-1]}: ")
     assert [path.name for path in tmp_path.iterdir()] == ["deal"]
+
+
+@pytest.mark.slow
+def test_figures_of_a_run_are_shown_before_a_disk_is_full(tmp_path, monkeypatch):
+    write, out = files.write_whole, tmp_path / "run"
+
+    def full(path, data):
+        if path.name == PICTURE_NAME:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(path, data)
+
+    monkeypatch.setattr(display, "write_whole", full)
+    result = run("train", "smoke", "--run", out)
+    assert result.exit_code == 2
+    assert "against" in result.stdout
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"error: {out / PICTURE_NAME}: ")
 
 
 def test_missing_extra_is_named(monkeypatch):

@@ -52,13 +52,14 @@ def train_and_evaluate(
         raise typer.Exit(128 + result.signal_number)
     with runs.hold_run(result.run_dir):
         try:
-            evaluations = training.evaluate_run(result.run_dir, show=console.progress)
+            evaluations = training.evaluate_run(
+                result.run_dir, show=console.progress, report=show_evaluations
+            )
         except KeyboardInterrupt:  # before the evaluation; the player is saved
             if as_json:
                 write_json(_record(result, [], interrupted=True), as_json)
             raise
     interrupted = not runs.final_evaluation(result.run_dir)
-    show_evaluations(evaluations)
     paths = {
         "player": result.checkpoint,
         "evaluation": result.run_dir / runs.EVALUATION_NAME,

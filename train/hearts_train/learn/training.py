@@ -42,6 +42,7 @@ from hearts_train.learn.loop import RunResult, Trainer, learner_class
 from hearts_train.learn.own_code import OwnCode, change_of, code_of
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, format_status, write_card
+from hearts_train.measure.duel import unseen
 from hearts_train.measure.evaluation import Evaluation, evaluate, plot
 from hearts_train.screen import note, progress
 
@@ -208,10 +209,16 @@ def _differences(
 
 
 # ---- the final evaluation ------------------------------------------------------------------------
-def evaluate_run(run_dir: Path, *, show: Show = silent) -> list[Evaluation]:
+def evaluate_run(
+    run_dir: Path,
+    *,
+    show: Show = silent,
+    report: Callable[[list[Evaluation]], object] = unseen,
+) -> list[Evaluation]:
     """Evaluate a run's player. If not interrupted, write figures, plot and model card.
 
     The caller must hold the run (``runs.hold_run``), so that all of them describe one player.
+    `report` gets the evaluations before anything is written, which a full disk may prevent.
     """
     config = load_config(run_dir / runs.CONFIG_NAME)
     settings, rules = config.evaluation, Rules.make(config.env.rules, config.env.players)
@@ -225,6 +232,7 @@ def evaluate_run(run_dir: Path, *, show: Show = silent) -> list[Evaluation]:
         settings.seed + 1,  # not the deals of the learning curve
         show=show,
     )
+    report(evaluations)
     if len(evaluations) == len(opponents) and not evaluations[-1].interrupted:
         figures = [evaluation.to_json() for evaluation in evaluations]
         plot([replace(one, agent=config.name) for one in evaluations], run_dir / runs.PICTURE_NAME)
