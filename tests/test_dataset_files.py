@@ -33,6 +33,7 @@ from hearts_train.data import folder as making  # noqa: E402
 from hearts_train.data.folder import make_dataset, unfinished_options  # noqa: E402
 from hearts_train.data.options import DatasetOptions  # noqa: E402
 from hearts_train.data.playing import FEWEST_GAMES, Seating  # noqa: E402
+from hearts_train.store import Store, sealed  # noqa: E402
 from tests.refusals import mistake, raises_hearts_error  # noqa: E402
 from tests.slow import quick_cases  # noqa: E402
 
@@ -227,6 +228,97 @@ def test_interrupted_dataset_plays_only_missing_parts_again(made, tmp_path, name
     assert not (path / ".unfinished").exists()
     with raises_hearts_error(HeartsError, "resume"):
         make_dataset(path, ASKED, resume=True)
+
+
+FORGED = {
+    "games": lambda entry: entry["counts"].update(games=10**400),
+    "moons": lambda entry: entry["counts"].update(moons=entry["counts"]["moons"] + 5),
+    "scores": lambda entry: entry["counts"].update(scores=[1, 2, 3]),
+    "text": lambda entry: entry["counts"].update(decisions="many"),
+    "no counts": lambda entry: entry.pop("counts"),
+    "no part": lambda entry: entry.pop("part"),
+    "list": lambda entry: entry.update(part=[0]),
+    "truth": lambda entry: entry.update(part=False),
+    "negative": lambda entry: entry.update(part=-1),
+    "large": lambda entry: entry.update(part=10**400),
+    "no files": lambda entry: entry.update(files={}),
+    "outside": lambda entry: entry["files"].update({"../../x": None}),
+    "odd files": lambda entry: entry.update(files=7),
+}
+"""Changes of the record of a part."""
+
+
+def with_record(path, change):
+    """Change the first record of an unfinished dataset."""
+    header, line, *others = path.read_bytes().splitlines(keepends=True)
+    entry = json.loads(line)["entry"]
+    change(entry)
+    path.write_bytes(header + sealed(entry) + b"".join(others))
+
+
+@quick_cases("name", list(FORGED), ["moons", "no part", "no files"])
+def test_part_with_forged_record_is_played_again(made, tmp_path, name, monkeypatch):
+    folder, played, play = unfinished(tmp_path / "d"), [], making.play_part
+    monkeypatch.setattr(
+        making, "play_part", lambda seating, n: [played.append(n), play(seating, n)][1]
+    )
+    with_record(folder / making.UNFINISHED / making.PARTS, FORGED[name])
+    assert make_dataset(folder, ASKED, resume=True).facts == made.facts
+    assert played == [0]
+
+
+def stored(**changes):
+    """Return a change of arrays to these ones."""
+    return lambda arrays: arrays | changes
+
+
+ODD_ARRAYS = {
+    "text": stored(scores=np.array(["a"])),
+    "more seats": lambda arrays: arrays | {"scores": np.repeat(arrays["scores"], 2, 1)},
+    "fewer": lambda arrays: arrays | {"seeds": arrays["seeds"][1:]},
+    "negative": lambda arrays: arrays | {"lengths": arrays["lengths"] * -1},
+    "other": stored(more=np.zeros(3)),
+    "missing": lambda arrays: {name: arrays[name] for name in list(arrays)[1:]},
+    "floats": lambda arrays: arrays | {"actions": arrays["actions"] * 0.5},
+    "objects": stored(texts=np.array([None] * 64)),
+}
+
+
+@quick_cases("name", list(ODD_ARRAYS), ["more seats", "objects"])
+def test_part_with_forged_arrays_is_played_again(made, tmp_path, name):
+    folder = unfinished(tmp_path / "d")
+    path = folder / making._names(0)[-1]
+    with np.load(path) as arrays:
+        changed = ODD_ARRAYS[name](dict(arrays))
+    np.savez(path, **changed)
+    records = folder / making.UNFINISHED / making.PARTS
+    with_record(
+        records,
+        lambda entry: entry["files"].update({making._names(0)[-1]: making._described(path)}),
+    )
+    assert make_dataset(folder, ASKED, resume=True).facts == made.facts
+
+
+@pytest.mark.parametrize(
+    ("changed", "argument"),
+    [({"agents": 7}, "agents"), ({"formats": None}, "formats"), ({"more": 1}, "resume")],
+)
+def test_forged_settings_of_a_dataset_are_refused(tmp_path, changed, argument):
+    folder = tmp_path / "d"
+    (folder / making.UNFINISHED).mkdir(parents=True)
+    settings = ASKED.to_json() | {"players": [None, None]} | changed
+    Store.create(folder / making.UNFINISHED / making.PARTS, making._KIND, settings)
+    mistake(run("dataset", folder, "--resume"), argument)
+
+
+def test_compressed_arrays_are_refused(tmp_path):
+    arrays = making.play_part(Seating(ASKED), 1)[making._names(1)[-1]]
+    (tmp_path / "one.npz").write_bytes(arrays)
+    assert making.Episodes.from_bytes(arrays, ASKED).counts["games"] == 10
+    with np.load(tmp_path / "one.npz") as found:
+        np.savez_compressed(tmp_path / "two.npz", **found)
+    with pytest.raises(ValueError):
+        making.Episodes.from_bytes((tmp_path / "two.npz").read_bytes(), ASKED)
 
 
 def test_part_played_in_another_process_is_the_same(made):

@@ -27,7 +27,7 @@ from hearts_env.encoders import make_encoder, observation_form, write_many
 from hearts_env.envs import GYMNASIUM_ID
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.data.options import DatasetOptions
-from hearts_train.data.playing import Played
+from hearts_train.data.playing import Played, margins_of
 
 _OVERHEAD = 32_000
 """The most bytes of an episode in Minari's file without its arrays; up to 22,000 were measured."""
@@ -49,7 +49,8 @@ class Episodes:
         rewards: ``(decisions,) float64``.
         lengths: ``(episodes,)``, T of each episode.
         seeds: ``(games,)``, seed of each deal.
-        margins: ``(games, players) float64``, margin of each seat in points.
+        scores: ``(games, players)``, score of each seat.
+        shooters: ``(games,)``, seat that shot the moon, -1 if none.
         texts: ``(games,)``, the hand histories.
     """
 
@@ -60,14 +61,15 @@ class Episodes:
     rewards: Floats
     lengths: Ints
     seeds: Ints
-    margins: Floats
+    scores: Ints
+    shooters: Ints
     texts: NDArray[np.str_]
 
     @classmethod
     def of(cls, played: Played, options: DatasetOptions, texts: list[str]) -> Episodes:
         """Return the episodes of a part, given the hand histories of its games."""
         rules, views, episodes = played.rules, played.views, played.episodes
-        ends = np.arange(played.margins.size)  # one per episode
+        ends = np.arange(played.scores.size)  # one per episode
         order = np.argsort(np.concatenate([episodes, ends]), kind="stable")
         seats = np.concatenate([views.players, ends % rules.players])[order]
         states = np.concatenate([played.states, played.ends[ends // rules.players]])[order]
@@ -86,9 +88,25 @@ class Episodes:
             rewards=played.rewards(options.reward)[decisions],
             lengths=np.bincount(episodes),
             seeds=played.seeds,
-            margins=played.margins,
+            scores=played.scores,
+            shooters=played.ends[:, k.SHOOTER],
             texts=np.array(texts),
         )
+
+    @property
+    def margins(self) -> Floats:
+        """The margin of each seat in points, ``(games, players)``."""
+        return margins_of(self.scores)
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """The counts of games, decisions and moons, and the sum of the scores by seat."""
+        return {
+            "games": len(self.seeds),
+            "decisions": len(self.actions),
+            "moons": int((self.shooters >= 0).sum()),
+            "scores": self.scores.sum(0).tolist(),
+        }
 
     @property
     def num_bytes(self) -> int:
@@ -103,10 +121,38 @@ class Episodes:
         return file.getvalue()
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Episodes:
-        """Return the episodes in such a file."""
-        with np.load(io.BytesIO(data)) as arrays:
-            return cls(**arrays)
+    def from_bytes(cls, data: bytes, options: DatasetOptions) -> Episodes:
+        """Return the episodes in an untrusted file.
+
+        Raises:
+            Exception: of any type, if it is damaged or has other arrays than a part with `options`.
+        """
+        with np.load(io.BytesIO(data)) as arrays:  # it refuses pickles
+            if any(info.compress_size != info.file_size for info in arrays.zip.infolist()):
+                raise ValueError  # it could take any amount of memory
+            self = cls(**arrays)
+        rules = options.rules
+        games, episodes, steps = len(self.seeds), len(self.lengths), len(self.actions)
+        shape, dtype = observation_form(options.observation, rules)
+        forms: dict[str, tuple[tuple[int, ...], Any]] = {
+            "observations": ((steps + episodes, *shape), dtype),
+            "masks": ((steps + episodes, rules.num_actions), np.int8),
+            "tricks": ((steps + episodes,), np.int8),
+            "actions": ((steps,), np.int64),
+            "rewards": ((steps,), np.float64),
+            "lengths": ((games * rules.players,), np.int64),
+            "seeds": ((games,), np.int64),
+            "scores": ((games, rules.players), np.int64),
+            "shooters": ((games,), np.int64),
+            "texts": ((games,), self.texts.dtype if self.texts.dtype.kind == "U" else np.str_),
+        }
+        for name, (shape, dtype) in forms.items():
+            array = getattr(self, name)
+            if array.shape != shape or array.dtype != dtype:
+                raise ValueError(f"{name} is {array.dtype} {array.shape}")
+        if self.lengths.sum() != steps or (self.lengths < 1).any():
+            raise ValueError("the lengths do not fit")
+        return self
 
 
 # ---- Minari --------------------------------------------------------------------------------------
@@ -204,7 +250,7 @@ def _datasets_in(folder: Path) -> Iterator[None]:
 
 def _buffers(episodes: Episodes) -> Iterator[Any]:
     """Yield each episode in the form that Minari stores."""
-    players, end = episodes.margins.shape[1], 0
+    players, end = episodes.scores.shape[1], 0
     for i, length in enumerate(episodes.lengths.tolist()):
         begin, end = end, end + length
         places = slice(begin + i, end + i + 1)

@@ -11,6 +11,7 @@ damaged file, is played again.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import os
@@ -25,8 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import HeartsError, __version__
-from hearts_env import kernel as k
+from hearts_env import CheckpointError, HeartsError, __version__
 from hearts_env.support.files import kind_of, own_files, remove_leftovers, write_json, write_whole
 from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.data import tables
@@ -54,28 +54,19 @@ _KIND = FileKind(
     "delete the folder, and begin another dataset",
 )
 
-Part = tuple[dict[str, bytes], dict[str, Any]]
-"""The files of a part, as content by path in the folder, and its counts."""
 
-
-def play_part(seating: Seating, number: int) -> Part:
-    """Play a part, in any process."""
+def play_part(seating: Seating, number: int) -> dict[str, bytes]:
+    """Play a part, in any process, and return its files, as content by path in the folder."""
     options, played = seating.options, seating.play(number)
     texts = tables.hand_histories(played, options)
+    games, decisions, episodes = _names(number)
     files = {}
     if "parquet" in options.formats:
-        games = tables.games_bytes(played, options, texts)
-        files[f"games/part-{number:05}.parquet"] = games
-        files[f"decisions/part-{number:05}.parquet"] = tables.decisions_bytes(played, options)
+        files[games] = tables.games_bytes(played, options, texts)
+        files[decisions] = tables.decisions_bytes(played, options)
     if "minari" in options.formats:
-        files[_episodes_of(number)] = Episodes.of(played, options, texts).to_bytes()
-    counts = {
-        "games": len(played.seeds),
-        "decisions": len(played.actions),
-        "moons": int((played.ends[:, k.SHOOTER] >= 0).sum()),
-        "scores": played.scores.sum(0).tolist(),
-    }
-    return files, counts
+        files[episodes] = Episodes.of(played, options, texts).to_bytes()
+    return files
 
 
 @dataclass(frozen=True)
@@ -133,8 +124,8 @@ def make_dataset(
     save, old = (None, path) if resume else (path, None)
     with saving(save, old, _KIND, settings) as store:
         assert store is not None
-        finished = _finished(folder, store)
         number = -(-options.games // part_size(options.games))
+        finished = _finished(folder, store, options, number)
         missing = [place for place in range(number) if place not in finished]
         if missing:
             seating.compile()
@@ -145,14 +136,15 @@ def make_dataset(
         ):
             report(len(finished), number)
             for place, part in zip(missing, parts, strict=True):
-                finished[place] = _write_part(folder, place, part)
+                finished[place] = _write_part(folder, place, part, options)
                 store.append(finished[place])
                 report(len(finished), number)
         with show("writing") as report:
             if "minari" in options.formats:
                 # A killed attempt may have left some of it.
                 shutil.rmtree(folder / EPISODES, ignore_errors=True)
-                write_minari(folder / EPISODES, options, _episodes(folder, number, report))
+                episodes = _episodes(folder, number, options, report)
+                write_minari(folder / EPISODES, options, episodes)
             counts = [finished[place]["counts"] for place in range(number)]
             facts = _facts(options, seating.digests, counts)
             write_whole(folder / SHEET, printable(datasheet(facts, options)).encode())
@@ -160,7 +152,7 @@ def make_dataset(
             write_json(folder / FACTS, facts)
         # The records go last: after a kill before that, work can be resumed.
         for place in range(number):
-            (folder / _episodes_of(place)).unlink(missing_ok=True)
+            (folder / _names(place)[-1]).unlink(missing_ok=True)
         shutil.rmtree(folder / UNFINISHED)
     return Dataset(folder, facts)
 
@@ -178,8 +170,12 @@ def unfinished_options(folder: str | os.PathLike[str]) -> DatasetOptions:
             "(--resume)"
         )
     settings = Store.open(Path(folder) / UNFINISHED / PARTS, _KIND).settings
-    del settings["players"], settings["rules_in_full"]
-    options = DatasetOptions(**settings)
+    names = [field.name for field in dataclasses.fields(DatasetOptions)]
+    if set(settings) != {*names, "rules_in_full", "players"}:
+        raise CheckpointError(
+            f"resume: the settings in {str(folder)!r} are not those of a dataset; {_KIND.advice}"
+        )
+    options = DatasetOptions(**{name: settings[name] for name in names})
     for agent in options.agents:
         AgentSpec.from_json(agent).check_allowed(f"resume: {str(folder)!r}")
     return options
@@ -200,36 +196,75 @@ def _check_free(folder: Path) -> None:
 
 
 # ---- parts ---------------------------------------------------------------------------------------
-def _finished(folder: Path, store: Store) -> dict[int, dict[str, Any]]:
-    """Return the records of parts with undamaged files, by number."""
+def _names(number: int) -> tuple[str, str, str]:
+    """Return the paths of a part's tables, games and decisions, and of its episodes."""
+    part = f"part-{number:05}"
+    return f"games/{part}.parquet", f"decisions/{part}.parquet", f"{UNFINISHED}/{part}.npz"
+
+
+def _finished(
+    folder: Path, store: Store, options: DatasetOptions, parts: int
+) -> dict[int, dict[str, Any]]:
+    """Return the records of parts with undamaged files, by number.
+
+    The folder may come from someone else: a record must be the one of the files that are there.
+    """
     for place in ("", UNFINISHED, "games", "decisions"):
         remove_leftovers(folder / place)
+    found = {}
+    for entry in store.records:
+        number = entry.get("part")
+        if type(number) is int and 0 <= number < parts:
+            with contextlib.suppress(Exception):  # damaged tables and arrays raise many types
+                record = _record(folder, number, options)
+                is_whole = None not in record["files"].values()
+                if record == entry and is_whole and _has_form(record["counts"], options, number):
+                    found[number] = record
+    return found
+
+
+def _has_form(counts: dict[str, Any], options: DatasetOptions, number: int) -> bool:
+    """Return True if the counts are those of as many games and seats as the part has."""
+    size = part_size(options.games)
+    games = min(size, options.games - number * size)
+    return counts["games"] == games and len(counts["scores"]) == options.rules.players
+
+
+def _write_part(
+    folder: Path, number: int, part: dict[str, bytes], options: DatasetOptions
+) -> dict[str, Any]:
+    """Write the files of a part, and return its record."""
+    for name, data in part.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        write_whole(folder / name, data)
+    return _record(folder, number, options)
+
+
+def _record(folder: Path, number: int, options: DatasetOptions) -> dict[str, Any]:
+    """Return the record of a part, from its files."""
+    games, decisions, episodes = _names(number)
+    names: list[str] = []
+    counts: dict[str, Any] = {}
+    if "minari" in options.formats:
+        names.append(episodes)
+        counts = Episodes.from_bytes((folder / episodes).read_bytes(), options).counts
+    if "parquet" in options.formats:
+        names += [games, decisions]
+        counts = tables.counts_of((folder / games).read_bytes())
     return {
-        entry["part"]: entry
-        for entry in store.records
-        if all(_described(folder / name) == about for name, about in entry["files"].items())
+        "part": number,
+        "files": {name: _described(folder / name) for name in names},
+        "counts": counts,
     }
 
 
-def _write_part(folder: Path, number: int, part: Part) -> dict[str, Any]:
-    """Write the files of a part, and return its record."""
-    files, counts = part
-    for name, data in files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        write_whole(folder / name, data)
-    about = {name: _described(folder / name) for name in files}
-    return {"part": number, "files": about, "counts": counts}
-
-
-def _episodes(folder: Path, parts: int, report: Progress) -> Iterator[Episodes]:
+def _episodes(
+    folder: Path, parts: int, options: DatasetOptions, report: Progress
+) -> Iterator[Episodes]:
     """Yield the episodes of each part."""
     for number in range(parts):
-        yield Episodes.from_bytes((folder / _episodes_of(number)).read_bytes())
+        yield Episodes.from_bytes((folder / _names(number)[-1]).read_bytes(), options)
         report(number + 1, parts)
-
-
-def _episodes_of(number: int) -> str:
-    return f"{UNFINISHED}/part-{number:05}.npz"
 
 
 def _files(folder: Path) -> dict[str, Any]:

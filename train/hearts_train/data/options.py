@@ -13,6 +13,7 @@ from hearts_env import HeartsError, Rules
 from hearts_env.encoders import ENCODERS
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.support.arguments import check_choice, check_flag, check_number, check_seed
+from hearts_env.support.errors import quoted
 
 FORMATS = ("parquet", "minari")
 MAX_GAMES = 100_000_000
@@ -47,6 +48,11 @@ class DatasetOptions:
 
     def __post_init__(self) -> None:
         """Check and complete all options, in place."""
+        for argument, names in (("agents", self.agents), ("formats", self.formats)):
+            if not isinstance(names, list | tuple):
+                raise HeartsError(
+                    f"{argument}: {quoted(names)} is not a list; give a list of names"
+                )
         rules = Rules.make(self.rules)
         agents = tuple(path_name(a) if isinstance(a, os.PathLike) else a for a in self.agents)
         if len(agents) not in (1, rules.players):

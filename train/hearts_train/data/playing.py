@@ -49,6 +49,13 @@ def part_size(games: int) -> int:
     return max(FEWEST_GAMES, min(MOST_GAMES, -(-games // _FEWEST_PARTS)))
 
 
+def margins_of(scores: Ints) -> Floats:
+    """Return the margins, others' mean score minus one's own, both arrays ``(games, players)``."""
+    n = scores.shape[1]
+    margins: Floats = (scores.sum(1, keepdims=True) - n * scores) / (n - 1)
+    return margins
+
+
 @dataclass(frozen=True)
 class Played:
     """The finished games of a part. Decisions are sorted by game, then by time.
@@ -95,9 +102,7 @@ class Played:
     @property
     def margins(self) -> Floats:
         """The margin of every seat, ``(games, players)``: others' mean score minus its own."""
-        n = self.rules.players
-        margins: Floats = (self.scores.sum(1, keepdims=True) - n * self.scores) / (n - 1)
-        return margins
+        return margins_of(self.scores)
 
     def rewards(self, kind: str) -> Floats:
         """Return the rewards of this kind, up to the player's next decision or the end."""

@@ -109,6 +109,22 @@ def games_bytes(played: Played, options: DatasetOptions, texts: list[str]) -> by
     return _parquet(columns, games_schema())
 
 
+def counts_of(games: bytes) -> dict[str, Any]:
+    """Return the counts of a part's games, as ``Episodes.counts``, from its untrusted table.
+
+    Raises:
+        Exception: of any type, if it is damaged or has other columns.
+    """
+    columns = ["decisions", "shooter", "scores"]
+    table = pq.read_table(io.BytesIO(games), columns=columns, schema=games_schema()).to_pydict()
+    return {
+        "games": len(table["decisions"]),
+        "decisions": sum(table["decisions"]),
+        "moons": sum(shooter >= 0 for shooter in table["shooter"]),
+        "scores": np.array(table["scores"]).sum(0).tolist(),
+    }
+
+
 def decisions_bytes(played: Played, options: DatasetOptions) -> bytes:
     """Return the decisions of a part as a Parquet file."""
     rules, views, actions = played.rules, played.views, played.actions
