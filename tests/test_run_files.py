@@ -488,3 +488,10 @@ def test_new_run_refuses_other_files_but_not_leftovers(tmp_path):
     with raises_hearts_error(ConfigError, "run"):
         runs.check_is_free(tmp_path)
     runs.check_is_free(tmp_path / "new")
+
+
+@pytest.mark.parametrize("value", [5, b"run", ["run"]])
+def test_folders_other_than_paths_raise(value):
+    for name, more in (("run_dir", {}), ("run_dir", {"seeds": [0]}), ("resume", {})):
+        with raises_hearts_error(ConfigError, name, repr(value)):
+            train(recipe(), progress=False, **{name: value}, **more)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from hearts_env.support.files import held
+from hearts_train.learn import log
+from hearts_train.learn.log import read_metrics
 from hearts_train.learn.report import curves_of, draw_curves
-from hearts_train.learn.runs import find_runs, read_run
+from hearts_train.learn.runs import final_evaluation, find_runs, read_run
 from tests.test_cli import run
 
 
@@ -119,3 +122,55 @@ def test_find_runs_reports_unreadable_runs(four, capsys):
     assert len(runs) == 3
     assert "demo-0" in faults[0]
     assert "YAML" in faults[0]
+
+
+ODD = (10**400, float("inf"), float("nan"), -(10**30), True, "1", None, [])
+
+
+@pytest.mark.parametrize("kind", ["update", "evaluation", "exploitability"])
+def test_log_lines_with_odd_values_are_skipped(tmp_path, kind):
+    rows = {"update": update(10**6), "evaluation": evaluation(10**6, 1.0)}
+    rows["exploitability"] = rows["evaluation"] | {"drawn": 1.0, "preferred": 1.5}
+    row = rows[kind] | {"kind": kind}
+    odd = [
+        row | {name: value} for name in row for value in ODD if type(value) is not type(row[name])
+    ]
+    ends = [row | {"ci95": [1.0, value]} for value in (*ODD, 1)]
+    folder = make(tmp_path / "demo", *odd, *ends * (kind == "evaluation"), row)
+    found = [one for one in read_metrics(folder) if one["kind"] == kind]
+    assert found[-1] == row
+    read = (
+        "decisions updates seconds decisions_per_second opponent margin ci95 won deals seed round"
+    )
+    kept = {name for one in found for name in row if one[name] != row[name]}
+    assert not kept & {*read.split(), "drawn", "preferred"} & set(log._FIELDS[kind])
+    shown = run("runs", tmp_path)
+    assert shown.exit_code == 0, shown.stderr
+
+
+@pytest.mark.parametrize("rows", [[1], [{}], [[1]], [evaluation(0, 1.0), 5], "x", {"a": 1}])
+def test_damaged_final_evaluation_counts_as_none(tmp_path, rows):
+    folder = make(tmp_path / "demo")
+    (folder / "evaluation.json").write_text(json.dumps([evaluation(0, 1.0)]))
+    assert final_evaluation(folder)
+    (folder / "evaluation.json").write_text(json.dumps(rows))
+    assert final_evaluation(folder) == []
+    for value in ODD:
+        (folder / "evaluation.json").write_text(
+            json.dumps([evaluation(0, 1.0) | {"margin": value}])
+        )
+        assert final_evaluation(folder) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_pipes_and_huge_logs_hide_no_other_run(four, monkeypatch):
+    log_of_first = four / "demo-0" / "metrics.jsonl"
+    log_of_first.unlink()
+    os.mkfifo(log_of_first)
+    monkeypatch.setattr(log, "_MOST", 10_000)
+    (four / "demo-1" / "metrics.jsonl").write_text(" " * 10_001)
+    found, faults = find_runs([four])
+    assert [one.path.name for one in found] == ["demo-2", "half"]
+    assert ["demo-0" in faults[0], "demo-1" in faults[1]] == [True, True]
+    shown = run("runs", four)
+    assert (shown.exit_code, "demo-2" in shown.stdout) == (0, True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from hearts_env.support.errors import CheckpointError
-from hearts_env.support.files import json_object, write_whole
+from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.files import json_object, read_limited, write_whole
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -24,6 +24,8 @@ _FLUSH_SECONDS = 10
 """Seconds between writes to TensorBoard's file."""
 
 
+_MOST = 200_000_000
+"""The most bytes of a log. An update takes some 400."""
 _Count = Annotated[int, Field(ge=0, lt=2**53)]
 _Seconds = Annotated[float, Field(ge=0)]
 
@@ -201,31 +203,43 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
     """
     path = run_dir / METRICS_NAME
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_limited(path, _MOST, "the log of a run").splitlines()
     except FileNotFoundError:
         return []
+    except HeartsError as error:
+        raise CheckpointError(str(error)) from None
     except OSError as error:
         raise CheckpointError(
             f"resume: {str(path)!r} cannot be read ({error.strerror}); move it away"
         ) from None
-    rows = map(json_object, lines)
-    return [row for row in rows if row is not None and _is_row(row)]
+    rows = [row for row in map(json_object, lines) if row is not None]
+    return [row for row in rows if has_fields(row, _FIELDS.get(str(row.get("kind"))))]
 
 
 _COMMON = {"decisions": int, "updates": int, "seconds": int | float}
 _ROUND = _COMMON | {"round": int}
+RESULT: dict[str, Any] = {"opponent": str, "margin": float, "ci95": list, "deals": int, "seed": int}
+"""The fields of an evaluation that are read later, with their types."""
 _FIELDS: dict[str, dict[str, Any]] = {
     "update": _COMMON | {"decisions_per_second": int | float},
-    "evaluation": _ROUND
-    | {"opponent": str, "margin": float, "won": float, "ci95": list, "deals": int, "seed": int},
+    "evaluation": _ROUND | RESULT | {"won": float},
     "exploitability": _ROUND | {"drawn": float, "preferred": float},
 }
-"""The fields of each kind of line that are read later, with their types."""
+"""The same for each kind of line."""
+_LARGEST = 2.0**64
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
-    """Return True if a line has all fields that are read later."""
-    fields = _FIELDS.get(str(row.get("kind")))
-    if fields is None or not all(isinstance(row.get(name), fields[name]) for name in fields):
+def has_fields(row: Mapping[str, Any], fields: Mapping[str, Any] | None) -> bool:
+    """Return True if a line has these fields, with finite numbers. None: its kind is unknown."""
+    if fields is None or not all(_fits(row.get(name), fields[name]) for name in fields):
         return False
-    return row["kind"] != "evaluation" or [type(end) for end in row["ci95"]] == [float, float]
+    ends = row["ci95"] if "ci95" in fields else [0.0, 0.0]
+    return len(ends) == 2 and all(_fits(end, float) for end in ends)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return True if a value has this type. Whole numbers are counts, all numbers are finite."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    least = 0 if kind is int else -_LARGEST
+    return not isinstance(value, int | float) or least <= value < _LARGEST

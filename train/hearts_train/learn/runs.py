@@ -60,7 +60,15 @@ from hearts_env.support.tensors import (
 )
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.log import METRICS_NAME, TENSORBOARD_NAME, Counters, History, read_metrics
+from hearts_train.learn.log import (
+    METRICS_NAME,
+    RESULT,
+    TENSORBOARD_NAME,
+    Counters,
+    History,
+    has_fields,
+    read_metrics,
+)
 from hearts_train.learn.own_code import OwnCode, from_json, to_json
 
 CONFIG_NAME = "config.yaml"
@@ -399,7 +407,8 @@ def final_evaluation(run_dir: Path) -> list[dict[str, Any]]:
         rows = json.loads(read_limited(run_dir / EVALUATION_NAME, _MOST, "a final evaluation"))
     except (OSError, ValueError, RecursionError):  # HeartsError is a ValueError
         return []
-    return rows if isinstance(rows, list) else []
+    are_rows = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+    return rows if are_rows and all(has_fields(row, RESULT) for row in rows) else []
 
 
 def code_of_player(run_dir: Path) -> OwnCode | None:

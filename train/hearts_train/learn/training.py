@@ -125,6 +125,11 @@ def train(
     """
     if config is not None:
         check_is("config", config, TrainConfig, "give load_config(name)", ConfigError)
+    for name, folder in (("run_dir", run_dir), ("resume", resume)):
+        if not isinstance(folder, str | os.PathLike | None):
+            raise ConfigError(
+                f"{name}: {quoted(folder)} is not a path; give that of a run's folder"
+            )
     if seeds is None:
         if workers is not None or backend != "local":
             name = "workers" if workers is not None else "backend"
