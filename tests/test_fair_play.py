@@ -402,7 +402,7 @@ def test_late_answer_is_charged_and_play_continues(tmp_path, unit):
 def test_isolate_must_be_a_flag(value):
     for measure in (evaluate, compare):
         with raises_hearts_error(HeartsError, "isolate", hint="True or False"):
-            measure("easy", "easy", "micro", isolate=value)
+            measure("easy", "standard", "micro", isolate=value)
 
 
 def test_a_time_limit_needs_isolation():
