@@ -298,6 +298,31 @@ def test_illegal_action_terminates_the_episode(episode: str) -> None:
     assert len(env.agents) == 3
 
 
+def test_reset_forgets_who_ended_the_last_episode() -> None:
+    env = hearts_v0.raw_env("micro", render_mode="ansi")
+    env.reset(seed=1)
+    mask = env.infos[env.agent_selection]["action_mask"]
+    env.step(int(mask.argmin()))
+    assert "illegal" in env.render()
+    env.reset(seed=2)
+    assert "illegal" not in env.render()
+    while not env.is_over:
+        env.step(int(env.infos[env.agent_selection]["action_mask"].argmax()))
+    assert env.infos["player_0"]["offender"] == -1
+
+
+def test_illegal_end_in_a_match_shows_chips_of_this_deal() -> None:
+    env = hearts_v0.raw_env("hoyle", 3, episode="match")
+    env.reset(seed=1)
+    while env.match.num_deals == 0:
+        env.step(env.game.legal_actions()[0])
+    while not any(env.game.points):
+        env.step(env.game.legal_actions()[0])
+    assert env.game.chips() != env.match.last_net
+    env.step(int(env.infos[env.agent_selection]["action_mask"].argmin()))
+    assert env.infos["player_0"]["chips"].tolist() == [float(n) for n in env.game.chips()]
+
+
 def test_raise_changes_nothing() -> None:
     env = hearts_v0.env(illegal_action="raise", reward="trick")
     env.reset(seed=1)

@@ -146,3 +146,11 @@ def test_environment_aliases_work_in_both_libraries(name: str) -> None:
     together = pettingzoo.make("parallel", name, noop=True, rules="mini")
     assert isinstance(together, ParallelHearts)
     assert together.has_noop
+
+
+def test_parallel_env_draws_in_its_render_mode() -> None:
+    env = hearts_v0.parallel_env("micro", render_mode="ansi")
+    env.reset(seed=1)
+    assert env.render_mode == "ansi"
+    assert env.render() == env.aec_env.render()
+    assert "player_0" in env.render()

@@ -199,3 +199,29 @@ def test_copied_environment_opens_its_own_window() -> None:
         assert twin.drawer._window is not env.drawer._window is not None
         twin.close()
     env.close()
+
+
+def test_closed_window_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hearts_env import render
+
+    windows: list[Any] = []
+
+    class Window:
+        def __init__(self, title: str, fps: int) -> None:
+            self.is_open, self.frames = True, 0
+            windows.append(self)
+
+        def show(self, frame: object) -> None:
+            assert self.is_open
+            self.frames += 1
+
+        def close(self) -> None:
+            self.is_open = False
+
+    monkeypatch.setattr(render, "Window", Window)
+    env = hearts_v0.raw_env("micro", render_mode="human")
+    env.reset(seed=1)
+    env.close()
+    env.close()
+    env.render()
+    assert [(window.is_open, window.frames) for window in windows] == [(False, 1), (True, 1)]

@@ -8,7 +8,9 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
-from hearts_env import HeartsError, IllegalActionError, Rules
+from hearts_agents.base import StochasticAgent
+from hearts_env import BatchGame, HeartsError, IllegalActionError, Rules
+from hearts_env.batch.views import BatchView
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 
@@ -48,7 +50,7 @@ CASES = [
     {"rules": "hoyle", "players": 3, "episode": "match", "reward": "win"},
     {"episode": "match", "reward": "margin", "max_deals": 2},
     {
-        "rules": "hoyle players=3 stake=20",
+        "rules": "hoyle players=3 settlement=sweepstakes stake=20",
         "opponent": "easy",
         "episode": "match",
         "reward": "chips",
@@ -73,6 +75,7 @@ WAITING = [
     {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 1, "reward": "trick"},
     {"rules": "micro", "skip_forced": True, "action_mask": "both", "dtype": "float32"},
     {"rules": "mini", "illegal_action": "revoke", "reward": "trick"},
+    {"rules": "mini", "skip_forced": True, "reward": "trick"},  # paid before the first decision
 ]
 """Of episodes that may wait for their reset."""
 SAME, NEXT, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
@@ -121,6 +124,7 @@ def test_vector_env_equals_gymnasium_vector_of_singles(mode, case):
     seen, infos = ours.reset(seed=11)
     their_seen, their_infos = theirs.reset(seed=11)
     keys, ends = infos.keys(), 0
+    totals, lengths = np.zeros(n), np.zeros(n, int)
     for _ in range(90):
         assert seen in ours.observation_space
         assert_same(seen, their_seen, everywhere)
@@ -138,8 +142,13 @@ def test_vector_env_equals_gymnasium_vector_of_singles(mode, case):
         assert ("final_info" in infos) == (mode is SAME and over.any())
         if mode is SAME:
             keys = their_infos.keys() - {"final_info", "_final_info", "final_obs", "_final_obs"}
+            totals, lengths = totals + rewards, lengths + 1
             if over.any():
                 assert_same_final(infos, their_infos, over)
+                episode = infos["final_info"]["episode"]
+                assert episode["r"][over] == pytest.approx(totals[over])
+                assert np.array_equal(episode["l"][over], lengths[over])
+                totals[over], lengths[over] = 0.0, 0
             continue
         assert infos.keys() == keys
         if mode is NEXT:  # an action must be given there, and theirs have none
@@ -167,6 +176,39 @@ def test_opponents_outside_are_asked_together():
         envs.step(choose(rng, envs.action_masks()))
     assert counting.decisions > 400
     assert counting.calls < 3 * 14  # not one call per game, and none for forced cards
+
+
+class Dice(StochasticAgent):
+    """Plays at random outside the compiled loop."""
+
+    name = "dice"
+
+    def act_batch(self, views):
+        return self.sample(views.legal_table.astype(float))
+
+    def act(self, view):
+        return int(self.act_batch(BatchView.of([view]))[0])
+
+
+def test_seed_of_a_reset_restarts_opponents_too():
+    envs = HeartsVectorEnv(5, "mini", opponent=Dice())
+    played = []
+    for _ in range(2):
+        seen, _ = envs.reset(seed=4)
+        played.append([seen.tobytes()])
+        for _ in range(12):
+            seen, *_ = envs.step(envs.action_masks().argmax(1))
+            played[-1].append(seen.tobytes())
+    assert played[0] == played[1]
+
+
+def test_opponents_of_a_pool_draw_different_numbers():
+    pool = OpponentPool([Dice(), Dice()])
+    batch = BatchGame("mini", 64, seed=1)
+    batch.play(batch.random_actions())
+    pool.reseed(5)
+    first, second = (entry.agent.act_batch(batch.views()) for entry in pool.entries)
+    assert not np.array_equal(first, second)
 
 
 def test_lists_are_drawn_and_pools_grow():
