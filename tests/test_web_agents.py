@@ -138,6 +138,21 @@ def test_each_seat_has_its_own_player(copies, tmp_path):
         assert [len(set(one.seats)) for one in copies] == [1, 1]
 
 
+def test_player_that_fails_is_replaced(copies, tmp_path, monkeypatch):
+    class Failing(Copied):
+        def act(self, view: Any) -> int:
+            action = super().act(view)
+            return action if not view.history else 1 // 0
+
+    failing = code_named("failing", lambda seed=None: Failing(), monkeypatch)
+    with serving(tmp_path, failing) as client, browsing(client) as browser:
+        copies.clear()
+        browser.create("two_player", failing, seed=PERSON_LEADS)
+        browser.play_on()
+        assert [len(one.seats) for one in copies] == [1] * 13
+        wait_until(lambda: all(one.closed.is_set() for one in copies))
+
+
 def test_undo_never_asks_a_player_in_two_threads(copies, tmp_path, monkeypatch):
     begun, go = threading.Semaphore(0), threading.Event()
 

@@ -207,9 +207,10 @@ def test_connections_per_address_are_limited(tmp_path):
             assert client.get("/healthz").json() == {"ok": True, **load}
 
 
-def test_lobby_lists_the_latest_unfinished_tables(tmp_path):
+@pytest.mark.parametrize("match", [False, True])
+def test_lobby_lists_the_latest_unfinished_tables(match, tmp_path):
     with serving(tmp_path, limits=Limits(listed=2)) as client, browsing(client) as browser:
-        over = browser.create("micro", "easy")["table"]
+        over = browser.create("micro end_score=1", "easy", match=match)["table"]
         browser.play_on()
         left = [browser.create("micro", "easy")["table"] for _ in range(3)]
         with browsing(client, browser.token, *left, over, TABLE, "../x") as again:

@@ -106,6 +106,19 @@ def test_undo_never_reaches_a_deal_already_shown(match, client):
         assert back["view"]["hand"] == started["view"]["hand"]
 
 
+def test_second_request_for_a_deal_changes_nothing(client):
+    """The person may have asked in two tabs."""
+    with browsing(client) as browser:
+        table = browser.create("micro", "easy")["table"]
+        browser.play_on()
+        browser.ask(type="next", table=table)
+        browser.act()
+        before = browser.until(lambda state: state["turn"] == 0)
+        assert before["undo"]
+        again = browser.ask(type="next", table=table)
+        assert (again["seq"], again["undo"]) == (before["seq"], True)
+
+
 def test_next_deal_needs_everyone_each_time(client):
     """A request after one deal does not count for the next."""
     with browsing(client) as anna, browsing(client) as ben:
@@ -127,11 +140,12 @@ def test_next_deal_needs_everyone_each_time(client):
 def test_sitting_down_seats_every_tab_of_the_person(client):
     with browsing(client) as anna, browsing(client) as ben, browsing(client) as onlooker:
         seats = [{"me": True}, {"open": True}]
-        table = anna.ask(type="create", rules="mini", seats=seats)["table"]
+        table = anna.ask(type="create", rules="mini", seats=seats, name="Anna")["table"]
         with browsing(client, ben.token) as tab:
             for browser in (tab, onlooker):
                 assert browser.ask(type="watch", table=table)["you"] is None
-            assert ben.ask(type="sit", table=table, seat=1)["you"] == 1
+            assert ben.ask(type="sit", table=table, seat=1, name="Ben")["you"] == 1
+            assert [seat["name"] for seat in ben.state["seats"]] == ["Anna", "Ben"]
             tab.ask(type="ping")  # earlier messages have come
             assert tab.state["you"] == 1
             assert tab.state["view"]["hand"] == ben.state["view"]["hand"]
@@ -140,6 +154,16 @@ def test_sitting_down_seats_every_tab_of_the_person(client):
             hand = ben.ask(type="watch", table=table)["view"]["hand"]
             assert tab.until(lambda state: state["seq"] == 1)["view"]["hand"] == hand
             assert onlooker.until(lambda state: state["seq"] == 1)["view"] is None
+
+
+def test_person_who_returns_is_no_longer_away(client):
+    with browsing(client) as anna, browsing(client) as ben:
+        table = sit_together(anna, ben)
+        assert ben.ask(type="leave", table=table)["type"] == "left"
+        anna.until(lambda state: not state["seats"][1]["connected"])
+        ben.ask(type="watch", table=table)
+        anna.ask(type="ping")  # earlier messages have come
+        assert anna.state["seats"][1]["connected"]
 
 
 # ---- hints ---------------------------------------------------------------------------------------
@@ -176,6 +200,14 @@ def test_hint_is_for_the_present_position(client):
                 hint = browser.ask(type="hint", table=table, seq=browser.state["seq"])
                 assert hint["action"] in browser.state["view"]["legal"]
                 browser.act()
+
+
+def test_table_with_a_free_seat_gives_no_hint(client):
+    with browsing(client) as browser:
+        seats = [{"me": True}, {"open": True}]
+        table = browser.ask(type="create", rules="mini", seats=seats)
+        refused = browser.ask(type="hint", table=table["table"], seq=table["seq"])
+        assert refused["code"] == "not_allowed"
 
 
 def test_people_get_neither_hint_nor_undo(client):

@@ -175,16 +175,45 @@ def test_rematch_deals_other_cards_from_zero(dealt_by, tmp_path):
     assert len(set(hands)) == len(hands) > len(first) + 1
 
 
-def test_undo_forgets_the_fault_of_the_undone_card(tmp_path):
-    table = table_of(played("micro", 1), tmp_path, 0)
-    while table.turn != 0:
-        follow(table, table.game.legal_actions()[:1])
-    while table.turn == 0:
+def test_later_deals_of_a_seed_are_in_no_match(tmp_path):
+    """Someone who has played a seed's deals one by one does not know its match."""
+    seats = [Seat(owner="a" * 32, name="Anna"), Seat(agent="easy")]
+    rules = Rules.from_text("two_player end_score=40")
+    single, match = (
+        began(tmp_path, name * 16, rules, seats, dealt_by=3, is_match=is_match)
+        for name, is_match in (("0", False), ("1", True))
+    )
+    games = play_match(match)
+    for _ in games:
+        while single.ended is None:
+            follow(single, single.game.legal_actions()[:1])
+        assert single.game.start().hand(0) not in [game.start().hand(0) for game in games]
+        single.next()
+
+
+@pytest.mark.parametrize("then", ["undo", "next"])
+def test_fault_is_told_once(then, tmp_path):
+    game = next(game for seed in range(99) if (game := played("micro", seed)).history[-1][0] == 1)
+    seats = [seat for seat, _ in game.history]
+    at = len(seats) - 1 if then == "next" else len(seats) - 2 - seats[-2::-1].index(1)
+    table = table_of(game, tmp_path, 0)
+    follow(table, game.actions[:at])
+    table.act_for_agent(table.game.legal_actions()[0], "easy took too long")
+    assert json.loads(message_of(table, 0))["fault"] == "easy took too long"
+    table.undo(table.seq) if then == "undo" else table.next()
+    assert json.loads(message_of(table, 0))["fault"] is None
+
+
+def test_resumed_table_sends_the_same_messages(tmp_path):
+    seats = [Seat(owner="a" * 32, name="Anna"), Seat(), Seat(agent="easy")]
+    table = began(tmp_path, "0" * 16, Rules.from_text("party players=3 pass_count=0"), seats)
+    table.sit(1, "b" * 32, "Ben")
+    while table.turn != 2:
         follow(table, table.game.legal_actions()[:1])
     table.act_for_agent(table.game.legal_actions()[0], "easy took too long")
-    assert json.loads(message_of(table, 0))["fault"]
-    table.undo(table.seq)
-    assert json.loads(message_of(table, 0))["fault"] is None
+    again = Table.resume(table.journal.path)
+    for seat in (0, 1, None):
+        assert message_of(again, seat) == message_of(table, seat)
 
 
 def test_passed_cards_are_chosen_and_undone_together(tmp_path):
