@@ -89,6 +89,14 @@ def test_files_that_differ_in_greedy_have_different_digests(tmp_path: Path) -> N
     assert result.agents[0]["digest"] == digests[1]
 
 
+def test_files_that_differ_in_activation_have_different_digests(tmp_path: Path) -> None:
+    path, digests = tmp_path / "p.safetensors", set()
+    for activation in ("relu", "tanh"):
+        save_policy(pairs(), path, "micro", greedy=True, activation=activation)
+        digests.add(AgentSpec.parse(path).digest(make_agent(path)))
+    assert len(digests) == 2
+
+
 @pytest.mark.parametrize(
     ("layers", "options", "argument"),
     [
