@@ -197,9 +197,10 @@ def test_hint_is_for_the_present_position(client):
         while not browser.state["over"]:
             browser.until(lambda state: state["turn"] == 0 or state["over"])
             if browser.state["turn"] == 0:
-                hint = browser.ask(type="hint", table=table, seq=browser.state["seq"])
-                assert hint["action"] in browser.state["view"]["legal"]
-                browser.act()
+                seq, legal = browser.state["seq"], browser.state["view"]["legal"]
+                hint = browser.ask(type="hint", table=table, seq=seq)
+                assert hint["action"] in legal
+                browser.ask(type="act", table=table, seq=seq, actions=[hint["action"]])
 
 
 def test_table_with_a_free_seat_gives_no_hint(client):
