@@ -154,6 +154,35 @@ def test_player_is_the_average_of_the_weights():
     assert not np.array_equal(learner.tensors()[name], last.tensors()[name])
 
 
+def pretrained(**changes):
+    """A learner that has just learnt all positions, in one update."""
+    given = RECIPE["pretraining"] | {"positions": 200, "passes": 1}
+    learner = make_learner(recipe(pretraining=given, **changes))
+    assert learner.update()["pretraining"] == 1.0
+    return learner
+
+
+def steps_of(learner):
+    """The steps of Adam since it started anew, one number for each vector of weights."""
+    found = learner.state().tensors.items()
+    return [int(a) for name, a in found if name.startswith("optimizer/") and name.endswith("step")]
+
+
+def test_player_after_pretraining_is_the_taught_network():
+    taught, average = (pretrained(ema_decay=decay).tensors() for decay in (0.0, 0.9))
+    for name, array in taught.items():
+        np.testing.assert_array_equal(average[name], array, name)
+
+
+def test_optimizer_starts_anew_after_pretraining():
+    learner = pretrained()
+    assert steps_of(learner) == []
+    learner.update()
+    ppo, env = learner.config.ppo, learner.config.env
+    most = ppo.num_epochs * (env.num_envs * ppo.num_steps // ppo.batch_size)
+    assert 0 < steps_of(learner)[0] <= most
+
+
 def test_budget_minutes_exclude_pretraining(tmp_path, clock, quick, monkeypatch):
     """Pretraining that takes longer than the budget is done whole, and play has all of it."""
     evaluation = {"times": 2, "opponents": ["easy"], "deals": 10}
@@ -243,6 +272,19 @@ def test_start_player_first_fits_only_its_values(trained, ema_decay):
         torch.equal(old, new)
         for old, new in zip(values, learner.network.value.parameters(), strict=True)
     )
+
+
+def test_optimizer_starts_anew_after_start_updates(trained):
+    path, _ = trained
+    learner = starting(path, updates=2)
+    steps = []
+    for _ in range(4):
+        learner.update()
+        steps.append(steps_of(learner)[0])
+    first, second, anew, last = steps
+    assert second > first  # the updates of the values continue
+    assert anew < second
+    assert last > anew
 
 
 def test_pretraining_for_rules_without_a_teacher_raises():
