@@ -627,6 +627,8 @@ class Mixes(torch.nn.Module):
                 x = x + self.attention(x, x, x)[0]
             case "mean":
                 x = x - 0.1 * x.mean(0)
+            case "small":  # weights of a narrow range, like those of an untrained policy
+                return 0.001 * self.last(x - x.mean(0)) - 2.0
             case "norm":
                 x = self.norm(x)
             case "dropout":
@@ -641,7 +643,7 @@ def assert_refused(source, **options):
             make_agent(source, encoder="flat", **rules, **options)
 
 
-@pytest.mark.parametrize("way", ["LSTM", "softmax", "attention", "mean", "dropout"])
+@pytest.mark.parametrize("way", ["LSTM", "softmax", "attention", "mean", "small", "dropout"])
 def test_module_that_mixes_rows_or_is_random_is_refused(way):
     assert_refused(Mixes(way))
     with raises_hearts_error(HeartsError, "agent"):
