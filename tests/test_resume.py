@@ -144,6 +144,16 @@ def test_larger_budget_continues_a_finished_run(whole, tmp_path, quick):
     assert train(config, resume=folder, progress=False).updates == 16
 
 
+def test_resuming_removes_the_old_final_evaluation(whole, tmp_path, monkeypatch, quick):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    row = {"opponent": "easy", "margin": 1.0, "ci95": [0.5, 1.5], "deals": 2, "seed": 1}
+    (folder / runs.EVALUATION_NAME).write_text(json.dumps([row]))
+    assert runs.final_evaluation(folder)
+    on_update(monkeypatch, stop, 11)
+    train(recipe("budget.decisions=1000"), resume=folder, progress=False)
+    assert runs.final_evaluation(folder) == []
+
+
 @pytest.mark.slow
 def test_players_later_than_the_state_are_removed(tmp_path, monkeypatch, quick):
     folder = tmp_path / "run"

@@ -495,3 +495,13 @@ def test_folders_other_than_paths_raise(value):
     for name, more in (("run_dir", {}), ("run_dir", {"seeds": [0]}), ("resume", {})):
         with raises_hearts_error(ConfigError, name, repr(value)):
             train(recipe(), progress=False, **{name: value}, **more)
+
+
+def test_player_of_the_saved_state_is_kept(tmp_path):
+    for decisions in (100, 200, 300):
+        path = runs.checkpoint_path(tmp_path, decisions)
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    runs.drop_lost_checkpoints(tmp_path, 200)
+    kept = sorted((tmp_path / runs.CHECKPOINTS_NAME).iterdir())
+    assert kept == [runs.checkpoint_path(tmp_path, decisions) for decisions in (100, 200)]

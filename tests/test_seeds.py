@@ -98,6 +98,12 @@ def test_seeds_follow_no_link(alone, tmp_path, plain):
     assert not any(path.is_symlink() for path in folder.iterdir())
 
 
+def test_final_evaluation_has_deals_of_its_own(tmp_path, plain):
+    (found,) = train_here(tmp_path, seeds=[3]).runs
+    learning = {row["seed"] for row in found.of_kind("evaluation")}
+    assert {row["seed"] for row in found.final}.isdisjoint(learning)
+
+
 def test_stopped_seeds_resume_by_the_same_call(alone, tmp_path, plain, monkeypatch):
     with monkeypatch.context() as patched:
         on_update(patched, stop, 2)
