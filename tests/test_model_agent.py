@@ -460,8 +460,17 @@ def test_torch_module_is_copied_when_made_an_agent(is_traced, views):
         make_agent(given)
     with raises_hearts_error(HeartsError, "encoder"):
         OpponentPool(given)
-    with raises_hearts_error(HeartsError, "agent", "(1, 200)"):
+    with raises_hearts_error(HeartsError, "agent", "two_player", hint="micro"):
         make_agent(given, encoder="flat", rules="two_player")
+
+
+def test_module_of_another_game_names_that_game():
+    mini = Rules.preset("mini")
+    size = make_encoder("flat").space(mini).shape[0]
+    agent = make_agent(torch.nn.Linear(size, mini.num_actions), encoder="flat")
+    with raises_hearts_error(HeartsError, "agent", "two_player", hint="fits mini: play"):
+        agent.check_rules(Rules.preset("two_player"))
+    agent.check_rules(mini)
 
 
 def test_onnx_evaluates_without_trust(linear):

@@ -158,7 +158,16 @@ class ModelAgent(EncoderAgent):
             return
         if self.rules is not None and not self.rules.is_same_deal(rules):
             raise HeartsError(trained_for_others(self.rules, rules))
-        self._check_outputs(rules)
+        self._check_shapes(rules, self.encoder.space(rules))
+        try:
+            self._check_outputs(rules)
+        except HeartsError:
+            if not (games := self._fitting_presets()):
+                raise
+            raise HeartsError(
+                f"agent: {quoted(self.name)} does not fit {rules.name}; with encoder "
+                f"{self._encoder_name} it fits {' or '.join(games)}: play these rules"
+            ) from None
         self._check_rows(rules)
 
     def _check_outputs(self, rules: Rules) -> None:
@@ -181,6 +190,16 @@ class ModelAgent(EncoderAgent):
         tolerance = _ROUNDED if self._is_quantised() else TOLERANCE
         positions = some_positions(rules, self.encoder)
         check_rows("agent", self.name, self.weigh, *positions, tolerance)
+
+    def _fitting_presets(self) -> list[str]:
+        """Return the presets that the model fits."""
+        before, found = self._fits, []
+        for name in PRESETS:
+            with contextlib.suppress(HeartsError):
+                self._check_outputs(Rules.preset(name))
+                found.append(name)
+        self._fits = before
+        return found
 
     def _try_presets(self) -> None:
         """Check the rows in the first preset that the model fits. The rules are not known yet."""
