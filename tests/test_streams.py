@@ -13,11 +13,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hearts_agents.models.checkpoint import Checkpoint
 from hearts_agents.programs.process import python_environment
+from hearts_env import Rules
 from hearts_train import console
 from hearts_train.cli.app import app
 from hearts_train.cli.cardtext import show as show_text
 from hearts_train.console import prepare_streams, print_table, say
+from hearts_train.data import folder
+from hearts_train.data.options import DatasetOptions
+from hearts_train.learn import report
+from hearts_train.learn.runs import CARD_NAME
 from hearts_train.measure.benchmark import Benchmark, encoded, record_of
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.screen import note, printable, progress
@@ -222,3 +228,12 @@ def test_resumed_faults_write_out_codes_of_strangers(tmp_path):
     assert done.exit_code == 0, done.output
     assert done.output.count(PLAIN) == 3
     assert printable(done.output) == done.output
+
+
+def test_cards_of_runs_and_datasets_write_out_codes(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "format_card", lambda *_: EVIL)
+    report.write_card(tmp_path, [{}], Checkpoint(Rules.make("micro"), "flat", (), "relu", {}))
+    assert (tmp_path / CARD_NAME).read_text("utf-8") == PLAIN
+    monkeypatch.setattr(folder, "datasheet", lambda *_: EVIL)
+    folder.make_dataset(tmp_path / "games", DatasetOptions(["easy"], Rules.make("micro"), 2))
+    assert (tmp_path / "games" / folder.SHEET).read_text("utf-8") == PLAIN
