@@ -191,3 +191,7 @@ def test_worlds_inconsistent_with_view_are_refused():
     for wrong, message in ((few, 12), (swapped, swapped[0][0]), (("XX",), "XX")):
         with raises_hearts_error(HeartsError, "worlds", message):
             solve_worlds(view, [wrong])
+    for wrong in (5, b"2C", np.zeros((2, 2))):
+        with raises_hearts_error(HeartsError, "worlds") as caught:
+            solve_worlds(view, wrong)
+        assert "\n" not in str(caught.value)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hearts_agents.programs.process import ProgramError
@@ -49,6 +50,7 @@ def test_quoted_values_are_always_short():
     for value in ("x" * 10**7, 16**5000, deep, wide, b"x" * 10**6, [wide] * 1000, Rude(), None):
         assert 0 < len(quoted(value)) <= MAX_QUOTED
     assert quoted("ab") == "'ab'"
+    assert quoted(np.zeros((2, 2), int)) == "array([[0, 0], [0, 0]])"
     assert quoted([1, "b"]) == "[1, 'b']"
     assert quoted("x" * 100) == "'" + "x" * 76 + "..."
 

@@ -220,7 +220,9 @@ OVER = played_on("two_player", 1, 26)
 )
 def test_games_unfit_to_begin_from_are_refused(name: str, given: Any, error: Any) -> None:
     env: Any = MAKERS[name]("two_player")
-    with raises_hearts_error(error, "game"):
+    hint = "Game.from_text" if isinstance(given, str) else "give a game"
+    hint = "give one" if given is OVER else hint
+    with raises_hearts_error(error, "game", hint=hint):
         env.reset(seed=1, options={"game": given})
     env.reset(seed=1)
 

@@ -20,7 +20,6 @@ import pytest
 
 from hearts_agents.programs.process import python_environment
 from hearts_env import CheckpointError, HeartsError
-from hearts_env.support.errors import quoted
 from hearts_env.support.files import is_held
 from hearts_train.learn import report, runs, training
 from hearts_train.learn.config import ConfigError
@@ -221,7 +220,7 @@ ODD_SEEDS += [
 ]
 
 
-@pytest.mark.parametrize("seeds", [*ODD_SEEDS, None], ids=lambda seeds: quoted(seeds))
+@pytest.mark.parametrize("seeds", [*ODD_SEEDS, None])
 def test_check_seeds_with_invalid_seeds_raises(seeds):
     with raises_hearts_error(ConfigError, "seeds"):
         check_seeds(seeds)

@@ -157,7 +157,12 @@ def solve_worlds(
             f"view: it is player {view.player}'s and {state}; "
             "give the view of the player who is to play a card"
         )
-    found = list(view.worlds()) if worlds is None else list(worlds)
+    try:
+        found = list(view.worlds() if worlds is None else worlds)
+    except TypeError:
+        raise HeartsError(
+            f"worlds: {quoted(worlds)} is not a list of worlds; take some of view.worlds()"
+        ) from None
     hands = np.array([_other_hand(view, world) for world in found], np.int64)
     values = np.empty((len(found), len(view.legal_actions())), np.int64)
     with borrowed(rules, table) as memory:

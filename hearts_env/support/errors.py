@@ -57,6 +57,7 @@ def quoted(value: object) -> str:
             text = short.repr(value)
     except Exception:  # an object's repr may raise anything
         text = f"<{type(value).__name__}>"
+    text = " ".join(text.split()) if "\n" in text else text  # an array has a line per row
     return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 3] + "..."
 
 
