@@ -26,7 +26,8 @@ from hearts_agents.models import libraries, onnx_files
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, HeartsError, Rules
-from hearts_env.encoders import encode, make_encoder
+from hearts_env.encoders import ENCODERS, encode, make_encoder
+from hearts_env.encoders.flat import FlatEncoder
 from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
@@ -741,3 +742,18 @@ def test_module_that_keeps_a_gradient_is_copied():
     module.lock = threading.Lock()
     with raises_hearts_error(HeartsError, "agent", "Keeps", "lock"):
         make_agent(module, encoder="flat")
+
+
+class OfFewCards(FlatEncoder):
+    """Knows one game."""
+
+    def space(self, rules):
+        if rules.name != "micro":
+            raise ValueError(rules.name)
+        return super().space(rules)
+
+
+def test_model_with_encoder_of_one_game_plays_it(monkeypatch):
+    monkeypatch.setitem(ENCODERS, "few", OfFewCards())
+    agent = make_agent(torch.nn.Linear(SIZE, ACTIONS), encoder="few")
+    assert evaluate(agent, "easy", "micro", 2).faults == 0

@@ -205,7 +205,7 @@ class ModelAgent(EncoderAgent):
         """Check the rows in the first preset that the model fits. The rules are not known yet."""
         for name in PRESETS:
             rules = Rules.preset(name)
-            with contextlib.suppress(HeartsError):
+            with contextlib.suppress(Exception):  # also of an own encoder for other games
                 self._check_outputs(rules)
                 break
         else:
