@@ -258,7 +258,7 @@ def test_changed_files_of_code_are_noticed(tmp_path, monkeypatch, setting, file,
 def test_changed_weights_are_noticed(whole, tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(whole, "run")
-    config = recipe(place)
+    config = recipe(place, "ppo.magnet=run")  # not used as a magnet
     before = code_of(config, Learner)
     tensors, meta = read_checkpoint("run")
     save_checkpoint(Path("run", runs.CHECKPOINT_NAME), tensors, meta)
@@ -283,3 +283,7 @@ def test_changed_registered_encoder_is_noticed(monkeypatch):
 def test_agents_of_the_package_have_no_digests():
     config = recipe("evaluation.opponents=[easy, pro, 'pimc_belief?model=pro']")
     assert code_of(config, Learner).digests == {}
+
+
+def test_unused_magnet_is_not_looked_for():
+    assert code_of(recipe("ppo.magnet=nowhere/player"), Learner).digests == {}

@@ -1,7 +1,7 @@
 """Record the user's code that makes a run: its learner, network, encoder and agents.
 
-A finished run counts only for the code that made it. Modules that this code imports as a whole
-(``import helpers``) are not covered.
+A finished run counts only for the code that made it. Modules that this code imports are not
+covered, except the functions and classes of the user's that a learner names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pydantic import ConfigDict, TypeAdapter
 from hearts_agents.spec import Kind
 from hearts_agents.user_code import code_file, is_code, is_users
 from hearts_env.encoders import ENCODERS
-from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.config import AVERAGE, TrainConfig
 from hearts_train.measure.participants import Participant
 
 
@@ -112,9 +112,10 @@ def code_of(config: TrainConfig, learner: type) -> OwnCode:
     encoder = config.env.observation
     if not is_code(encoder) and is_users(type(ENCODERS.get(encoder)).__module__):
         found[encoder] = _digest(ENCODERS[encoder])
+    if not config.ppo.has_magnet:
+        unused = config.ppo.model_copy(update={"magnet": AVERAGE})
+        config = config.model_copy(update={"ppo": unused})
     for name in config.agents:
-        if name == config.ppo.magnet and not config.ppo.has_magnet:
-            continue
         with closing(Participant(name, 0)) as agent:
             if agent.digest is not None or agent.spec.kind is Kind.CODE:
                 found[name] = agent.digest
