@@ -231,9 +231,16 @@ def test_batch_refuses_invalid_state() -> None:
     batch = BatchGame("mini", 4, seed=3)
     for _ in range(3):
         batch.play(batch.random_actions())
+    batch.revoke(games=np.array([3]))
     state = batch.state()
+    far = state["states"].copy()
+    far[2, k.PLAYER] = 10**15  # compiled code would read outside the array
     for field, value in (
+        ("states", far),
+        ("states", np.zeros_like(far)),
         ("states", state["states"][:, :-1]),
+        ("seeds", -1 - state["seeds"]),
+        ("deals", state["deals"] - 10),
         ("scores", np.zeros((4, 3), np.int64)),
         ("random", None),
     ):

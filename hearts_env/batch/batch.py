@@ -351,13 +351,28 @@ class BatchGame:
         """Continue from a result of ``state`` of a batch with the same rules, size and seed.
 
         Raises:
-            HeartsError: if an array is missing or has another shape. The batch is unchanged.
+            HeartsError: if an array is missing or has another shape, or play does not lead to a
+                state in it. The batch is unchanged.
         """
         check_is("state", state, Mapping, "give what BatchGame.state() has returned")
         own = self._arrays()
         given = {
             name: check_array(f"state.{name}", state.get(name), like) for name, like in own.items()
         }
+        for index, vector in enumerate(given["states"]):  # compiled code trusts them
+            try:
+                Game.from_state(self.rules, vector)
+            except DealError:
+                raise HeartsError(
+                    f"state.states: play does not lead to game {index}; give what "
+                    "BatchGame.state() has returned"
+                ) from None
+        for name in ("seeds", "deals"):
+            if given[name].min() < 0:
+                raise HeartsError(
+                    f"state.{name}: {given[name].min()} is negative; give what BatchGame.state() "
+                    "has returned"
+                )
         for name, array in own.items():
             array[:] = given[name]
         loops.write_legal(self.rules.vector, self.states, self.legal)
