@@ -491,7 +491,7 @@ def test_invalid_benchmark_command_is_refused(kept, tmp_path):
     mistake(run("pimc", "--track", "classic"), "rules")
     mistake(run("--verify", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", kept, "--track", "mini"), "--track")
-    mistake(run("--verify", kept, "--resume", kept), "--verify")
+    mistake(run("--verify", kept, "--resume", tmp_path / "saved"), "--verify")
 
 
 @pytest.mark.parametrize(("slowest", "is_within"), [(50.0, True), (50.1, False)])
