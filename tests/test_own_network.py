@@ -147,16 +147,6 @@ class Spectral(Base):
         self.body = nn.utils.parametrizations.spectral_norm(self.body)
 
 
-class Tied(Base):
-    def __init__(self, *given):
-        super().__init__(*given)
-        self.one, self.two = nn.Linear(8, 8), nn.Linear(8, 8)
-        self.two.weight = self.one.weight
-
-    def features(self, x):
-        return self.two(torch.relu(self.one(super().features(x))))
-
-
 class Lazy(Base):
     def __init__(self, *given):
         super().__init__(*given)
