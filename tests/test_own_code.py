@@ -135,6 +135,20 @@ def test_unfinished_run_of_changed_code_resumes_with_warning(tmp_path, plain, mo
     assert history[0] == first != history[1]
 
 
+def test_changed_code_of_seeds_in_processes_is_shown(tmp_path, plain, monkeypatch, capsys):
+    with monkeypatch.context() as patched:
+        on_update(patched, stop, 2)
+        train_seed(tmp_path, Scaled)
+    monkeypatch.setattr(Scaled, "factor", 2.0)
+    monkeypatch.setattr(training, "spread", lambda *_, **__: [])
+    capsys.readouterr()
+    train(recipe(*SHORT), tmp_path, seeds=[3, 5], workers=2, learner=Scaled)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("seed 3: warning: ")
+    assert "Scaled has changed" in lines[0]
+
+
 def test_larger_budget_continues_with_changed_code(tmp_path, plain, monkeypatch):
     train(recipe(*SHORT), tmp_path / "run", learner=Scaled, progress=False)
     monkeypatch.setattr(Scaled, "factor", 2.0)
