@@ -20,7 +20,7 @@ from hearts_agents.user_code import packed
 from hearts_env.encoders import ENCODERS, FlatEncoder
 from hearts_train.learn import report, runs, training
 from hearts_train.learn.config import ConfigError
-from hearts_train.learn.own_code import OwnCode, change_of, code_of, continued
+from hearts_train.learn.own_code import OwnCode, change_of, code_of, continued, to_json
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.training import train
 from hearts_train.learn.vrpo import VRPOLearner
@@ -113,7 +113,8 @@ def test_finished_run_of_code_unknown_is_refused(tmp_path, plain):
         train_seed(tmp_path, Locked)
     player = tmp_path / "seed-3" / runs.CHECKPOINT_NAME
     tensors, meta = read_checkpoint(player)
-    for code in ("none", [], [{"learner": 1}]):
+    odd = {"learner": "m.L", "digests": {"m.L": "# title\n"}}
+    for code in ("none", [], [{"learner": 1}], [odd]):
         save_checkpoint(player, tensors, dataclasses.replace(meta, training={"code": code}))
         with raises_hearts_error(ConfigError, "run", "seed-3", hint="another folder"):
             train_seed(tmp_path, Locked)
@@ -146,7 +147,7 @@ def test_changed_code_of_seeds_in_processes_is_shown(tmp_path, plain, monkeypatc
     lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert len(lines) == 1
     assert lines[0].startswith("seed 3: warning: ")
-    assert "Scaled has changed" in lines[0]
+    assert "Scaled' has changed" in lines[0]
 
 
 def test_larger_budget_continues_with_changed_code(tmp_path, plain, monkeypatch):
@@ -162,6 +163,16 @@ def test_history_omits_code_that_made_no_update():
     assert history == [one, dataclasses.replace(two, since=5)]
     assert continued(history, two, 9) == history
     assert continued(history, one, 5) == [one]
+
+
+def test_names_in_a_card_stay_in_their_line(whole):
+    _, meta = read_checkpoint(whole)
+    code = to_json([OwnCode("m.L", {"a\n# b`": "0" * 64})])
+    card = report.format_card(
+        dataclasses.replace(meta, training=meta.training | {"code": code}), []
+    )
+    (line,) = (line for line in card.splitlines() if "Own code" in line)
+    assert line.endswith("`` a\\n# b` `` " + "0" * 16)
 
 
 # ---- digests -------------------------------------------------------------------------------------

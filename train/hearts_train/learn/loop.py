@@ -18,7 +18,7 @@ from hearts_agents.spec import make_agent, quoted_path
 from hearts_env.solve.best_response import action_probs_in, exploitability
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
-from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
@@ -95,7 +95,8 @@ class Trainer:
         history = state.code if state else []
         if history and history[-1].class_name != learner.__name__:
             raise CheckpointError(
-                f"resume: the run's learner is {history[-1].class_name}, not {learner.__name__}; "
+                f"resume: the run's learner is {quoted(history[-1].class_name)}, not "
+                f"{quoted(learner.__name__)}; "
                 "give train the run's own class as learner, or omit learner if it had none"
             )
         self.config = config

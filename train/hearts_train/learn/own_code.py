@@ -23,13 +23,14 @@ from types import (
     MemberDescriptorType,
     ModuleType,
 )
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from hearts_agents.spec import Kind
 from hearts_agents.user_code import code_file, is_code, is_users
 from hearts_env.encoders import ENCODERS
+from hearts_env.support.errors import quoted
 from hearts_train.learn.config import AVERAGE, TrainConfig
 from hearts_train.measure.participants import Participant
 
@@ -42,7 +43,7 @@ class OwnCode:
 
     learner: str
     """The class that learns, as ``module.Class``."""
-    digests: dict[str, str | None]
+    digests: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None]
     """The SHA-256 of each part that belongs to the user: the learner by its code, the others by
     their files or weights. None: it cannot be told."""
     since: int = 0
@@ -52,11 +53,6 @@ class OwnCode:
     def class_name(self) -> str:
         """The name of the class without its module."""
         return self.learner.rpartition(".")[2]
-
-    def describe(self) -> str:
-        """Describe the digests, for the model card."""
-        texts = (f"`{name}` {(of or 'unknown')[:16]}" for name, of in sorted(self.digests.items()))
-        return ", ".join(texts)
 
 
 _HISTORY = TypeAdapter(list[OwnCode])
@@ -79,12 +75,12 @@ def change_of(before: OwnCode | None, now: OwnCode) -> str:
     if before is None:
         return "its code is unknown"
     if before.learner != now.learner:
-        return f"its learner was {before.learner}, not {now.learner}"
+        return f"its learner was {quoted(before.learner)}, not {quoted(now.learner)}"
     for name in before.digests.keys() & now.digests.keys():
         if None in (before.digests[name], now.digests[name]):
-            return f"the code of {name} cannot be compared"
+            return f"the code of {quoted(name)} cannot be compared"
         if before.digests[name] != now.digests[name]:
-            return f"{name} has changed since"
+            return f"{quoted(name)} has changed since"
     return ""
 
 

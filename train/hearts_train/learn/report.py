@@ -12,10 +12,11 @@ import numpy as np
 
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_agents.spec import path_name, quoted_path
+from hearts_env.support.errors import quoted
 from hearts_env.support.files import write_json, write_whole
 from hearts_train.learn.config import AVERAGE, SELF
 from hearts_train.learn.log import History
-from hearts_train.learn.own_code import from_json
+from hearts_train.learn.own_code import OwnCode, from_json
 from hearts_train.learn.runs import CARD_NAME, CURVE_NAME, RunFolder
 from hearts_train.measure.display import (
     BLUE,
@@ -254,6 +255,12 @@ def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
+def _digests(code: OwnCode) -> str:
+    """Return the parts of a run's code, each with the beginning of its digest."""
+    parts = ((quoted(name)[1:-1], of or "unknown") for name, of in code.digests.items())
+    return ", ".join(f"{_code(name)} {of[:16]}" for name, of in parts)
+
+
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
     """Return the model card of a run's player as Markdown."""
     training, config, layers = meta.training, meta.training["config"], meta.layers
@@ -273,8 +280,10 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         "Versions": ", ".join(f"{name} {of}" for name, of in training["versions"].items()),
     }
     if own := [code for code in from_json(training["code"]) if code.digests]:
-        texts = [f"from update {code.since + 1}: {code.describe()}" for code in own]
-        facts["Own code"] = "; ".join(texts) if len(own) > 1 else own[0].describe()
+        texts = [_digests(code) for code in own]
+        if len(own) > 1:
+            texts = [f"from update {c.since + 1}: {t}" for c, t in zip(own, texts, strict=True)]
+        facts["Own code"] = "; ".join(texts)
     if number := pretraining["positions"]:
         learnt = {
             "action": "the card that it plays",
