@@ -311,6 +311,31 @@ def test_forged_settings_of_a_dataset_are_refused(tmp_path, changed, argument):
     mistake(run("dataset", folder, "--resume"), argument)
 
 
+@pytest.mark.parametrize("formats", [["minari"], ["parquet", "minari"]])
+def test_part_without_all_its_games_is_played_again(tmp_path, formats):
+    asked = dataclasses.replace(ASKED, formats=formats)
+    folder = unfinished(tmp_path / "d", asked)
+    path = folder / making._names(1)[-1]
+    with np.load(path) as arrays:
+        kept = dict(arrays)
+    kept["lengths"] = kept["lengths"][:4]  # two games
+    steps = kept["lengths"].sum()
+    sizes = {"observations": steps + 4, "masks": steps + 4, "tricks": steps + 4}
+    sizes |= {"actions": steps, "rewards": steps, "lengths": 4}
+    np.savez(path, **{name: array[: sizes.get(name, 2)] for name, array in kept.items()})
+    about = {making._names(1)[-1]: making._described(path)}
+    few = making.Episodes.from_bytes(path.read_bytes(), asked).counts
+    records = folder / making.UNFINISHED / making.PARTS
+    header, first, line = records.read_bytes().splitlines(keepends=True)
+    entry = json.loads(line)["entry"]
+    entry["files"] |= about
+    if formats == ["minari"]:
+        entry["counts"] = few
+    records.write_bytes(header + first + sealed(entry))
+    assert few["games"] == 2
+    assert make_dataset(folder, asked, resume=True).facts["games"] == GAMES
+
+
 def test_compressed_arrays_are_refused(tmp_path):
     arrays = making.play_part(Seating(ASKED), 1)[making._names(1)[-1]]
     (tmp_path / "one.npz").write_bytes(arrays)

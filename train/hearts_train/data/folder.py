@@ -241,20 +241,26 @@ def _write_part(
 
 
 def _record(folder: Path, number: int, options: DatasetOptions) -> dict[str, Any]:
-    """Return the record of a part, from its files."""
+    """Return the record of a part, from its files.
+
+    Raises:
+        Exception: of any type, if a file is missing, damaged or of another part.
+    """
     games, decisions, episodes = _names(number)
     names: list[str] = []
-    counts: dict[str, Any] = {}
-    if "minari" in options.formats:
-        names.append(episodes)
-        counts = Episodes.from_bytes((folder / episodes).read_bytes(), options).counts
+    counts: list[dict[str, Any]] = []
     if "parquet" in options.formats:
         names += [games, decisions]
-        counts = tables.counts_of((folder / games).read_bytes())
+        counts.append(tables.counts_of((folder / games).read_bytes()))
+    if "minari" in options.formats:
+        names.append(episodes)
+        counts.append(Episodes.from_bytes((folder / episodes).read_bytes(), options).counts)
+    if counts[0] != counts[-1]:
+        raise ValueError("the table of games and the episodes differ")
     return {
         "part": number,
         "files": {name: _described(folder / name) for name in names},
-        "counts": counts,
+        "counts": counts[0],
     }
 
 
