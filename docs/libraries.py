@@ -1,18 +1,25 @@
-"""Run every example with its library, and write ``docs/results/libraries.json``.
+"""Run the examples, each with its library: a check of seconds, or the reference results.
 
-An example is a file ``examples/NAME.py`` with what it needs in ``examples/requirements/NAME.txt``;
-the comment at the head of that file says what users of the library must know. Each gets a virtual
-environment, is run with ``--smoke``, and leaves its report. If one cannot be installed or fails,
-it has no record, and the others continue. ``docs/tables.py`` shows the file in docs/libraries.md.
+An example is a file ``examples/NAME.py``. What it needs is in
+``examples/requirements/NAME.txt``. The comment at the head of that file has notes for
+users of the library. Each example has a virtual
+environment of its own. If one cannot be installed or fails, the others continue.
 
-    python docs/libraries.py                  all examples, one after another
-    python docs/libraries.py NAME ...         some; the records of the others stay
+    python docs/libraries.py [NAME ...]                       check that the examples run
+    python docs/libraries.py --decisions 100000 [NAME ...]    reference results
+
+The check learns from a few decisions and writes ``docs/results/libraries.json``. Reference results
+follow the protocol of docs/benchmark.md. Each game and each seed of ``--rules`` and ``--seeds`` is
+a run of its own. Its result is a file in ``docs/results/reference``. A run that has a file is
+skipped, so the same command continues after a stop. The learned policies stay in the folder of the
+virtual environments. ``docs/tables.py`` shows the results in the pages.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import json
 import os
 import subprocess
@@ -23,18 +30,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.programs.process import kill_child, start_child
 from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import write_json
 from hearts_env.support.interrupts import exit_status, interruptible
+from hearts_train import benchmark, evaluate, exploitability
+from hearts_train.measure.benchmark import TRACKS
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 RESULTS = ROOT / "docs" / "results" / "libraries.json"
+REFERENCE = ROOT / "docs" / "results" / "reference"
 _INSTALL_SECONDS = 1800.0
+_CHECK = ["--decisions", "5000", "--rules", "mini"]
+"""The arguments of a check of an example that learns."""
+CURVE_OPPONENTS = ("standard", "pro", "pimc")
+CURVE_DEALS = 500
 
 
-def names() -> list[str]:
+def all_names() -> list[str]:
     """Return the names of all examples."""
     return sorted(path.stem for path in EXAMPLES.glob("[a-z]*.py"))
 
@@ -62,6 +77,11 @@ def subject(name: str) -> str:
     return " ".join(first.split()).removesuffix(".")
 
 
+def learns(name: str) -> bool:
+    """Return whether an example learns within a budget of decisions, for a reference result."""
+    return "Learning(" in (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+
+
 class Failed(Exception):
     """The failure of an example or of its installation."""
 
@@ -86,14 +106,13 @@ def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
         raise Failed(f"exit status {status}")
 
 
-def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
-    """Update an example's virtual environment, run it, and return its record.
+def prepared(name: str, venvs: Path) -> Path:
+    """Update an example's virtual environment, and return its Python.
 
     Raises:
-        Failed: if it cannot be installed, fails, or writes no report.
+        Failed: if it cannot be installed.
     """
-    venv, (note, wanted) = venvs / name, requirements(name)
-    log = venvs / f"{name}.log"
+    venv, log = venvs / name, venvs / f"{name}.log"
     log.unlink(missing_ok=True)
     python, mark = venv / "bin" / "python", venv / "installed"
     state = requirements_file(name).read_text() + (ROOT / "pyproject.toml").read_text()
@@ -103,48 +122,159 @@ def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
         needed = ["-r", requirements_file(name), "--editable", ROOT]
         call([*pip, *needed], _INSTALL_SECONDS, log)
         mark.write_text(state)
+    return python
+
+
+def run(name: str, venvs: Path, limit: float, arguments: Sequence[str]) -> dict[str, Any]:
+    """Run an example in its virtual environment, and return its report.
+
+    Raises:
+        Failed: if it cannot be installed, fails, or writes no report.
+    """
+    python = prepared(name, venvs)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        call([python, EXAMPLES / f"{name}.py", "--smoke", "--json", report], limit, log)
+        line = [python, EXAMPLES / f"{name}.py", *arguments, "--json", report]
+        call(line, limit, venvs / f"{name}.log")
         if not report.exists():
             raise Failed("it wrote no report")
         found = json.loads(report.read_text(encoding="utf-8"))
-    return {"what": subject(name), "note": note, "requirements": wanted, "report": found}
+    return dict(found)
+
+
+def check(name: str, venvs: Path, limit: float) -> dict[str, Any]:
+    """Run an example for seconds, and return its record.
+
+    Raises:
+        Failed: as ``run``.
+    """
+    arguments = ["--smoke"]
+    if learns(name):
+        arguments = [*_CHECK, "--save", str(venvs / f"{name}.safetensors")]
+    report = run(name, venvs, limit, arguments)
+    note, wanted = requirements(name)
+    return {"what": subject(name), "note": note, "requirements": wanted, "report": report}
+
+
+# ---- reference results ---------------------------------------------------------------------------
+def reference(
+    name: str, rules: str, decisions: int, seed: int, venvs: Path, limit: float
+) -> dict[str, Any]:
+    """Train an example's policy, measure it on the development deals, and return the record.
+
+    Raises:
+        Failed: as ``run``.
+    """
+    player = venvs / "players" / f"{name}-{rules}-{decisions}-{seed}.safetensors"
+    player.parent.mkdir(exist_ok=True)
+    arguments = ["--decisions", decisions, "--seed", seed, "--rules", rules, "--save", player]
+    report = run(name, venvs, limit, list(map(str, arguments)))
+    curve = [point(path, rules) for path in [*sorted(snapshots(player)), player]]
+    record = benchmark(player, rules)
+    result = record["result"]
+    final = {key: result[key] for key in ("protocol", "split", "deals", "margin", "ci95")}
+    final |= {
+        "sha256": record["sha256"],
+        "digest": result["agent"]["digest"],
+        "opponents": {one["opponent"]: one["margin"] for one in result["opponents"]},
+        "faults": sum(one["faults"] for one in result["opponents"]),
+        "exploitability": (result["exploitability"] or {}).get("exploitability"),
+    }
+    platform = record["run"]["platform"]
+    about = {"example": name, "what": subject(name), "platform": platform}
+    return {**about, **report, "curve": curve, "final": final}
+
+
+def snapshots(player: Path) -> list[Path]:
+    """Return the files of a learned policy during its training."""
+    return list(player.parent.glob(f"{player.stem}.[0-9].safetensors"))
+
+
+def point(path: Path, rules: str) -> dict[str, Any]:
+    """Return a point of a learning curve: margins, and on small decks the exploitability."""
+    track = TRACKS[rules]
+    played = evaluate(path, list(CURVE_OPPONENTS), rules, CURVE_DEALS, track.seed("dev"))
+    _, meta = read_checkpoint(path)
+    return {
+        "decisions": meta.training["decisions"],
+        "cpu_seconds": meta.training["cpu_seconds"],
+        "margins": {one.opponent: round(one.margin, 4) for one in played},
+        "exploitability": round(exploitability(path, rules), 6) if track.is_exact else None,
+    }
+
+
+def measure(given: argparse.Namespace, names: Sequence[str], venvs: Path) -> list[str]:
+    """Run the missing reference results, and return the names of those that failed."""
+    failed = []
+    for name, rules, seed in itertools.product(names, given.rules, given.seeds):
+        file = REFERENCE / f"{name}-{rules}-{given.decisions}-{seed}.json"
+        if file.exists():
+            continue
+        began = time.monotonic()
+        try:
+            record = reference(name, rules, given.decisions, seed, venvs, given.limit or 3600.0)
+        except Failed as error:
+            failed.append(name)
+            outcome = f"{error}; see {given.venvs / name}.log"
+        else:
+            file.parent.mkdir(exist_ok=True)
+            write_json(file, record)
+            exact = record["final"]["exploitability"]
+            outcome = f"margin {record['final']['margin']:+.2f}"
+            outcome += "" if exact is None else f", exploitability {exact:.3f}"
+        print(f"{file.stem}: {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
+    return failed
+
+
+def check_all(given: argparse.Namespace, names: Sequence[str], venvs: Path) -> list[str]:
+    """Check examples, and return the names of those that failed."""
+    failed = []
+    known = json.loads(RESULTS.read_text())["examples"] if RESULTS.exists() else {}
+    for name in names:
+        known.pop(name, None)
+        began = time.monotonic()
+        try:
+            known[name] = check(name, venvs, given.limit or 600.0)
+            outcome = f"{known[name]['report']['decisions']:,} decisions"
+        except Failed as error:
+            failed.append(name)
+            outcome = f"{error}; see {given.venvs / name}.log"
+        print(f"{name}: {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
+        examples = {key: known[key] for key in all_names() if key in known}
+        write_json(RESULTS, {"command": "make examples", "examples": examples})
+    return failed
+
+
+def seeds(text: str) -> list[int]:
+    """Parse seeds like ``0-2`` or ``3``."""
+    first, _, last = text.partition("-")
+    return list(range(int(first), int(last or first) + 1))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the given examples. Return the exit status, 1 if one failed."""
     parser = argparse.ArgumentParser(description="Run the examples, each with its library.")
-    parser.add_argument("names", nargs="*", help="examples; none: all")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds for each (600)")
+    parser.add_argument("names", nargs="*", help="examples (default: all)")
+    parser.add_argument("--decisions", type=int, help="measure reference results of this budget")
+    parser.add_argument("--rules", nargs="+", default=["two_player", "mini"], help="their games")
+    parser.add_argument("--seeds", type=seeds, default="0-2", help="their seeds (0-2)")
+    parser.add_argument("--limit", type=float, help="seconds per run (600; reference: 3600)")
     parser.add_argument("--venvs", type=Path, default=ROOT / "build" / "examples", metavar="FOLDER")
     given = parser.parse_args(arguments)
     for name in given.names:
-        if name not in names():
-            print(f"{name}: unknown example; {did_you_mean(name, names())}", file=sys.stderr)
+        if name not in all_names():
+            print(f"{name}: unknown example; {did_you_mean(name, all_names())}", file=sys.stderr)
             return 2
-    known = json.loads(RESULTS.read_text())["examples"] if RESULTS.exists() else {}
-    failed = []
     given.venvs.mkdir(parents=True, exist_ok=True)
+    names, venvs = given.names or all_names(), given.venvs.resolve()
     try:
         with interruptible():
-            for name in given.names or names():
-                known.pop(name, None)
-                began = time.monotonic()
-                try:
-                    known[name] = run(name, given.venvs.resolve(), given.limit)
-                    outcome = f"margin {known[name]['report']['after']['margin']:+.2f}"
-                except Failed as error:
-                    failed.append(name)
-                    outcome = f"{error}; see {given.venvs / name}.log"
-                print(f"{name}: {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
-                examples = {key: known[key] for key in names() if key in known}
-                record = {"command": "make examples", "examples": examples}
-                write_json(RESULTS, record)
+            if given.decisions is None:
+                return bool(check_all(given, names, venvs))
+            return bool(measure(given, list(filter(learns, names)), venvs))
     except KeyboardInterrupt:
-        print("stopped; name the remaining examples to continue", file=sys.stderr)
+        print("stopped; the same command continues", file=sys.stderr)
         return exit_status()
-    return bool(failed)
 
 
 if __name__ == "__main__":

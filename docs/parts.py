@@ -381,6 +381,30 @@ def benchmark_tracks() -> str:
 
 
 @part
+def reference(decisions: str) -> str:
+    """Return the reference results of a budget, with a row per recipe, best first."""
+    runs = [run for run in results("reference/*") if run["budget"] == int(decisions)]
+    rows = []
+    for example in {run["example"] for run in runs}:
+        two, mini = (
+            [run for run in runs if (run["example"], run["rules"]) == (example, rules)]
+            for rules in ("two_player", "mini")
+        )
+        library = " ".join(next(iter(two[0]["versions"].items())))
+        margins = [[run["final"]["margin"] for run in own] for own in (two, mini)]
+        exact = [run["final"]["exploitability"] for run in mini]
+        minutes = [[run["cpu_seconds"] / 60 for run in own] for own in (two, mini)]
+        cells = [f"[`{example}`](../examples/{example}.py)", library, two[0]["opponents"]]
+        cells += [spread(margins[0], "+.2f"), spread(margins[1], "+.2f"), spread(exact, ".2f")]
+        cells += [", ".join(f"{statistics.fmean(own):.1f}" for own in minutes)]
+        cells += [", ".join(str(len(own)) for own in (two, mini))]
+        rows.append((statistics.fmean(margins[0]), cells))
+    head = ["recipe", "library", "opponents in training", "margin, `two_player`", "margin, `mini`"]
+    head += ["exploitability, `mini`", "processor minutes", "seeds"]
+    return table(head, [cells for _, cells in sorted(rows, reverse=True)])
+
+
+@part
 def leaderboard(track: str) -> str:
     """Return the entries of a track, best first, with the margin of the best attacker."""
     entries = [record for record in entered() if record["result"]["track"] == track]
@@ -475,7 +499,7 @@ def taken_from(result: dict[str, Any]) -> str:
 
 
 def trained_class(decisions: int | None) -> str:
-    """Return an agent's training decisions, rounded up to a power of ten of at least 10^6."""
+    """Return an agent's training decisions, rounded up to a power of ten of at least 10^5."""
     if not decisions:
         return "none" if decisions == 0 else "not declared"
-    return f"10^{max(6, len(str(decisions - 1)))}"
+    return f"10^{max(5, len(str(decisions - 1)))}"

@@ -23,8 +23,14 @@ class Plural(BaseWrapper):
 
 
 def count(report: Any, data: Any) -> None:
-    """Count in `report` the deals that ended in a batch of TorchRL, ``(n,)`` steps."""
-    report.decided(len(data))  # one decision per step, since the other player waits
+    """Count in `report` the decisions and the deals that ended in TorchRL's steps, ``(n,)``."""
+    report.decided(data["player", "action_mask"])  # the agent that waits has one action
     for deal in data["next", "player"][data["next", "done"][:, 0]]:
         for seat, reward in enumerate(deal["reward"][:, 0]):
             report.played(seat, reward, offender=deal["info", "offender"][seat])
+
+
+def without_noop(layers: Any) -> list[Any]:
+    """Return a policy's layers without the last output, the action of the agent that waits."""
+    *first, last = layers
+    return [*first, (last.weight[:-1], last.bias[:-1])]

@@ -1,59 +1,80 @@
-"""AgileRL's PPO over the compiled vector environment, with AgileRL's own collection and masks.
+"""AgileRL's PPO against its own snapshots, with AgileRL's own collection and masks.
+
+AgileRL reads the masks from `info["action_mask"]`.
 
     pip install . -r examples/requirements/agilerl_ppo.txt
     python examples/agilerl_ppo.py
-AgileRL reads the masks from `info["action_mask"]`.
 """
 
 import gymnasium
 import numpy as np
 import torch
-from _report import Report
+from _report import Learning
 from agilerl.algorithms import PPO
 from agilerl.rollouts import collect_rollouts
+from torch import nn
 
-report = Report(__doc__, "agilerl", "torch")
-torch.manual_seed(1)
+from hearts_agents import make_agent
+
+SETTINGS = {"num_envs": 64, "learn_step": 64 * 64, "batch_size": 256, "lr": 1e-3}
+SETTINGS |= {"update_epochs": 4, "hidden": [256, 64, 64], "ent_coef": 0.01}
+report = Learning(
+    __doc__,
+    *("agilerl", "torch"),
+    opponents="self-play, the last 5 snapshots",
+    greedy=False,
+    settings=SETTINGS,
+)
+torch.manual_seed(report.seed)
+np.random.seed(report.seed)  # noqa: NPY002  # AgileRL draws from it
 
 
 class Counted(gymnasium.vector.VectorWrapper):
-    """Counts the reward of each finished deal for the report."""
+    """Counts decisions and finished deals for the report."""
+
+    def reset(self, **options):
+        """Reset all environments."""
+        seen, self.info = self.env.reset(**options)
+        return seen, self.info
 
     def step(self, actions):
         """Step all environments."""
-        result = _, rewards, ends, _, info = self.env.step(actions)
-        report.decided(len(actions))
+        report.decided(self.info["action_mask"])
+        result = _, rewards, ends, _, self.info = self.env.step(actions)
         for i in np.flatnonzero(ends):
-            last = info["final_info"]
+            last = self.info["final_info"]
             report.played(last["seat"][i], rewards[i], offender=last["offender"][i])
         return result
 
 
-name = "hearts_env:hearts_env/Hearts-v0"
-envs = Counted(gymnasium.make_vec(name, num_envs=64, opponent="easy", dtype="float32"))
-agent = PPO(
-    envs.single_observation_space,
-    envs.single_action_space,
-    num_envs=64,
-    learn_step=64 * 52,
-    batch_size=832,
-    lr=1e-3,
-    gamma=1.0,
-    update_epochs=10,
-)
+name, form = "hearts_env:hearts_env/Hearts-v0", {"rules": report.rules, "dtype": "float32"}
+envs = Counted(gymnasium.make_vec(name, num_envs=64, opponent="easy", **form))
+pool = envs.unwrapped.opponents
+plain = {"activation": "Tanh", "layer_norm": False}  # linear layers, which can be saved
+net = {"latent_dim": 64, "encoder_config": {"hidden_size": [256], **plain}}
+net["encoder_config"]["output_activation"] = "Tanh"
+net["head_config"] = {"hidden_size": [64], "output_vanish": False, **plain}
+given = {key: value for key, value in SETTINGS.items() if key != "hidden"}
+spaces = envs.single_observation_space, envs.single_action_space
+agent = PPO(*spaces, gamma=1.0, net_config=net, **given)
 
 
-def worths(observations):
-    """Return the logits of AgileRL's policy, for the report."""
-    agent.actor(torch.as_tensor(observations))
-    return agent.actor.head_net.dist.logits.detach()
+def layers():
+    """Return the layers of AgileRL's policy."""
+    return nn.Sequential(*agent.actor.encoder.model, *agent.actor.head_net._wrapped.model)
 
 
-report.measure(worths)
+envs.reset(seed=report.seed)
 carried = {}
-for _ in range(report.choose(full=600, smoke=8)):
+while True:
+    snapshot = make_agent(layers(), report.seed, encoder="flat", rules=report.rules, greedy=False)
+    pool.add(snapshot, name=f"after {report.decisions} decisions")
+    if len(pool) > 5:
+        pool.remove(pool.names[-6])
     _, *last = collect_rollouts(agent, envs, **carried)
     carried = dict(zip(("last_obs", "last_done", "last_scores", "last_info"), last, strict=True))
+    if report.is_over:
+        break
     agent.learn()
-report.measure(worths)
+    report.learned(layers)
 report.finish()

@@ -6,27 +6,27 @@ python examples/jax_selfplay.py
 
 import jax
 import jax.numpy as jnp
-from _report import Report
+import numpy as np
+from _report import Learning
 from jax.example_libraries import optimizers
 
 from hearts_env.jax import Hearts, auto_reset
 
-report, env, num_games = Report(__doc__, "jax"), Hearts("two_player"), 256
+SETTINGS = {"num_games": 32, "hidden": [256], "learning_rate": 2e-3}
+report = Learning(__doc__, "jax", opponents="itself", greedy=False, settings=SETTINGS)
+env, num_games, hidden = Hearts(report.rules), SETTINGS["num_games"], 256
 init, step = jax.jit(jax.vmap(env.init)), jax.vmap(auto_reset(env.step, env.init))
-begin, apply, weights_of = optimizers.adam(1e-3)
-drawn = jax.random.normal(jax.random.key(1), (*env.observation_shape, 128)) * 0.05
-weights = drawn, jnp.zeros((128, env.num_actions))
+begin, apply, weights_of = optimizers.adam(SETTINGS["learning_rate"])
+seed, turns = jax.random.key(report.seed), 2 * env.rules.hand_size
+drawn = jax.random.normal(seed, (*env.observation_shape, hidden)) * 0.05
+weights = drawn, jnp.zeros((hidden, env.num_actions))
 
 
-def logits(weights, seen):
-    """Return a logit per card, for arrays of JAX or NumPy."""
-    return (seen @ weights[0]).clip(0) @ weights[1]
-
-
-def log_chances(weights, games):
+def log_probs(weights, games):
     """Return the log-probabilities of the cards, ``(..., num_actions)``."""
-    weighed = logits(weights, games.observation.astype(jnp.float32))
-    return jax.nn.log_softmax(jnp.where(games.legal_action_mask, weighed, -1e9))
+    seen = games.observation.astype(jnp.float32)
+    logits = (seen @ weights[0]).clip(0) @ weights[1]
+    return jax.nn.log_softmax(jnp.where(games.legal_action_mask, logits, -1e9))
 
 
 @jax.jit
@@ -34,25 +34,33 @@ def play_and_learn(games, adam, number):
     """Play a deal per game, and learn from the cards of both seats by REINFORCE."""
 
     def turn(games, keys):
-        cards = jax.random.categorical(keys[0], log_chances(weights_of(adam), games))
+        cards = jax.random.categorical(keys[0], log_probs(weights_of(adam), games))
         return step(games, cards, keys[1:]), (games, cards)
 
     def loss(weights):
-        chances = jnp.take_along_axis(log_chances(weights, past), cards[..., None], -1)
-        return -(games.rewards[jnp.arange(num_games), past.current_player] * chances[..., 0]).mean()
+        chosen = jnp.take_along_axis(log_probs(weights, past), cards[..., None], -1)
+        return -(games.rewards[jnp.arange(num_games), past.current_player] * chosen[..., 0]).mean()
 
-    keys = jax.random.split(jax.random.key(number), (2 * env.rules.hand_size, 1 + num_games))
+    keys = jax.random.split(jax.random.fold_in(seed, number), (turns, 1 + num_games))
     games, (past, cards) = jax.lax.scan(turn, games, keys)
-    return games, apply(number, jax.grad(loss)(weights_of(adam)), adam)
+    adam = apply(number, jax.grad(loss)(weights_of(adam)), adam)
+    return games, adam, past.legal_action_mask
 
 
-games, adam = init(jax.random.split(jax.random.key(0), num_games)), begin(weights)
-report.measure(lambda seen: logits(jax.device_get(weights_of(adam)), seen))
-for number in range(report.choose(full=2_000, smoke=20)):
-    games, adam = play_and_learn(games, adam, number)
+def layers():
+    """Return the layers of the policy, without biases."""
+    return [(np.asarray(weight).T, None) for weight in weights_of(adam)]
+
+
+games, adam, number = init(jax.random.split(seed, num_games)), begin(weights), 0
+while True:
+    games, learned, masks = play_and_learn(games, adam, number)
     assert games.terminated.all()  # an illegal card would have ended a deal early
-    report.decided(2 * env.rules.hand_size * num_games)
+    report.decided(masks)
+    if report.is_over:
+        break
     for seat, margin in zip((0, 1) * num_games, games.rewards.ravel().tolist(), strict=True):
         report.played(seat, margin)
-report.measure(lambda seen: logits(jax.device_get(weights_of(adam)), seen))
+    adam, number = learned, number + 1
+    report.learned(layers, activation="relu")
 report.finish()

@@ -8,20 +8,20 @@ likely if it lost. When the deal is over, `last` gives both agents their rewards
 """
 
 import numpy as np
-from _report import Report
+from _report import Learning
 
 from hearts_env import hearts_v0
 
-report = Report(__doc__, "pettingzoo")
-env = hearts_v0.env(rules="two_player", observation="flat")
-env.reset(seed=1)
+SETTINGS = {"learning_rate": 0.02, "layers": "linear"}
+report = Learning(__doc__, "pettingzoo", opponents="itself", greedy=False, settings=SETTINGS)
+env = hearts_v0.env(rules=report.rules, observation="flat")
+env.reset(seed=report.seed)
 seen = env.observation_space("player_0")["observation"].shape[0]
 num_actions = env.action_space("player_0").n
 weights = np.zeros((seen, num_actions))
-rng = np.random.default_rng(1)
+rng = np.random.default_rng(report.seed)
 
-report.measure(lambda observations: observations @ weights)
-for _ in range(report.choose(full=20_000, smoke=500)):
+while True:
     env.reset()
     returns = dict.fromkeys(env.agents, 0.0)
     played = {agent: [] for agent in env.agents}
@@ -31,18 +31,20 @@ for _ in range(report.choose(full=20_000, smoke=500)):
         if termination or truncation:
             env.step(None)
             continue
+        report.decided(observation["action_mask"])
         features = observation["observation"].astype(float)
         logits = np.where(observation["action_mask"], features @ weights, -np.inf)
-        chances = np.exp(logits - logits.max())
-        chances /= chances.sum()
-        action = rng.choice(num_actions, p=chances)
-        played[agent].append((features, chances, action))
+        probs = np.exp(logits - logits.max())
+        probs /= probs.sum()
+        action = rng.choice(num_actions, p=probs)
+        played[agent].append((features, probs, action))
         env.step(action)
+    if report.is_over:
+        break
     for seat, agent in enumerate(env.possible_agents):
         report.played(seat, returns[agent], offender=info["offender"])
-        report.decided(len(played[agent]))
-        for features, chances, action in played[agent]:
-            chances[action] -= 1  # now the gradient of minus its log-probability
-            weights -= 0.02 * returns[agent] * np.outer(features, chances)
-report.measure(lambda observations: observations @ weights)
+        for features, probs, action in played[agent]:
+            probs[action] -= 1  # now the gradient of minus its log-probability
+            weights[...] -= SETTINGS["learning_rate"] * returns[agent] * np.outer(features, probs)
+    report.learned(lambda: [(weights.T, None)])
 report.finish()

@@ -1,54 +1,68 @@
-"""RLlib's new API stack on a Ray cluster of two local nodes: one masked PPO plays both seats.
+"""RLlib's new API stack: one masked PPO plays both seats.
+
+The wrapper renames PettingZoo's `observation` to `observations`.
 
     pip install . -r examples/requirements/rllib_selfplay.txt
     python examples/rllib_selfplay.py
-The wrapper renames PettingZoo's `observation` to `observations`.
 """
 
+import numpy as np
 import ray
-import torch
-from _report import Report
+from _report import Learning
 from _wrappers import Plural
-from ray.cluster_utils import Cluster
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module import RLModuleSpec
 from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 from ray.tune import register_env
+from torch import nn
 
 from hearts_env import hearts_v0
 
+SETTINGS = {"train_batch_size": 2_048, "minibatch_size": 256, "num_epochs": 4, "lr": 1e-3}
+SETTINGS |= {"lambda": 0.95, "entropy_coeff": 0.01, "hidden": [256]}
+report = Learning(__doc__, "ray", "torch", opponents="itself", greedy=False, settings=SETTINGS)
+rules = report.rules  # the environment must not refer to the report, which cannot be sent
+
 
 def note(episode, metrics_logger, **_):
-    """Log each seat's reward of a finished deal, on the node that played it."""
+    """Log the decisions of a finished deal and each seat's reward."""
     for agent, deal in episode.agent_episodes.items():
-        facts = (int(agent[-1]), deal.get_return(), deal.get_infos(-1)["offender"], len(deal))
+        masks = np.stack([seen["action_mask"] for seen in deal.get_observations()[:-1]])
+        facts = (int(agent[-1]), deal.get_return(), deal.get_infos(-1)["offender"], masks)
         metrics_logger.log_value("deals", facts, reduce="item_series")
 
 
-def worths(observations):
-    """Return the logits of the policy, for the report."""
-    seen = {"observations": torch.as_tensor(observations), "action_mask": torch.ones(1)}
-    return algorithm.get_module("both").forward_inference({"obs": seen})["action_dist_inputs"]
+def layers():
+    """Return the layers of the policy."""
+    module = algorithm.get_module("both")
+    parts = [*module.encoder.actor_encoder.net.mlp, *module.pi.net.mlp]
+    return [part for part in parts if isinstance(part, nn.Linear | nn.Tanh)]
 
 
-report = Report(__doc__, "ray", "torch")
-cluster = Cluster(initialize_head=True, connect=True, head_node_args={"num_cpus": 1})
-cluster.add_node(num_cpus=1)
-register_env("hearts", lambda _: PettingZooEnv(Plural(hearts_v0.env(dtype="float32"))))
+register_env("hearts", lambda _: PettingZooEnv(Plural(hearts_v0.env(rules, dtype="float32"))))
 config = PPOConfig().environment("hearts").callbacks(on_episode_end=note)
-config.env_runners(num_env_runners=2, sample_timeout_s=600)
+config.debugging(seed=report.seed).env_runners(num_env_runners=0)
 config.multi_agent(policies={"both"}, policy_mapping_fn=lambda *_, **__: "both")
-config.rl_module(rl_module_spec=RLModuleSpec(module_class=ActionMaskingTorchRLModule))
-config.training(train_batch_size_per_learner=1_300, num_epochs=8, gamma=1.0, lr=1e-3)
+model = {"fcnet_hiddens": SETTINGS["hidden"], "fcnet_activation": "tanh", "vf_share_layers": False}
+spec = RLModuleSpec(module_class=ActionMaskingTorchRLModule, model_config=model)
+config.rl_module(rl_module_spec=spec)
+config.training(
+    train_batch_size_per_learner=SETTINGS["train_batch_size"],
+    minibatch_size=SETTINGS["minibatch_size"],
+    num_epochs=SETTINGS["num_epochs"],
+    lr=SETTINGS["lr"],
+    lambda_=SETTINGS["lambda"],
+    entropy_coeff=SETTINGS["entropy_coeff"],
+    gamma=1.0,
+)
+ray.init(num_cpus=1, include_dashboard=False)
 algorithm = config.build_algo()
-report.measure(worths)
-for _ in range(report.choose(full=200, smoke=3)):
-    for seat, reward, offender, number in algorithm.train()["env_runners"]["deals"]:
+while report.fits(SETTINGS["train_batch_size"]):
+    for seat, reward, offender, masks in algorithm.train()["env_runners"]["deals"]:
         report.played(seat, reward, offender=offender)
-        report.decided(number)
-report.measure(worths)
+        report.decided(masks)
+    report.learned(layers)
 algorithm.stop()
-ray.shutdown()
-cluster.shutdown()
 report.finish()
+ray.shutdown()

@@ -8,35 +8,52 @@ the last player to move.)
     python examples/sb3_selfplay.py
 """
 
-from _report import Report
+import sys
+
+import torch
+from _report import Learning
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from hearts_agents import HeartsSB3VecEnv, make_agent
 
-report = Report(__doc__, "stable-baselines3", "sb3-contrib", "torch")
-envs = HeartsSB3VecEnv(num_envs=64, rules="two_player", opponent="easy", seat="random", seed=1)
+SETTINGS = {"n_steps": 64, "batch_size": 256, "n_epochs": 4, "gamma": 1.0, "learning_rate": 1e-3}
+SETTINGS |= {"ent_coef": 0.01}
+report = Learning(
+    __doc__,
+    *("stable-baselines3", "sb3-contrib", "torch"),
+    opponents="self-play, the last 5 snapshots",
+    greedy=False,
+    settings={"num_envs": 64, "net_arch": [256], **SETTINGS},
+)
+envs = HeartsSB3VecEnv(64, report.rules, opponent="easy", seat="random", seed=report.seed)
+
+
+def layers():
+    """Return the layers that choose actions."""
+    return [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
 
 
 class SelfPlay(BaseCallback):
     """Adds the current policy to the opponents before each rollout, and keeps the last five."""
 
     def _on_rollout_start(self):
-        present = f"after {self.num_timesteps} steps"
-        envs.opponents.add(make_agent(self.model, greedy=False, seed=1), name=present)
+        report.learned(layers)
+        present = f"after {report.decisions} decisions"
+        snapshot = make_agent(self.model, report.seed, rules=report.rules, greedy=False)
+        envs.opponents.add(snapshot, name=present)
         if len(envs.opponents) > 5:
             envs.opponents.remove(envs.opponents.names[-6])
 
     def _on_step(self):
-        report.decided(envs.num_envs)
+        report.decided(self.locals["action_masks"])
         for info in self.locals["infos"]:
             if "episode" in info:  # a deal has ended
                 report.played(info["seat"], info["episode"]["r"], offender=info["offender"])
-        return True
+        return not report.is_over  # ends the training without an update
 
 
-model = MaskablePPO("MlpPolicy", envs, n_steps=52, batch_size=832, gamma=1.0, seed=1)
-report.measure(make_agent(model))
-model.learn(report.choose(full=2_000_000, smoke=13_000), callback=SelfPlay())
-report.measure(make_agent(model))
+network = {"net_arch": [256], "activation_fn": torch.nn.Tanh}
+model = MaskablePPO("MlpPolicy", envs, seed=report.seed, policy_kwargs=network, **SETTINGS)
+model.learn(sys.maxsize, callback=SelfPlay())
 report.finish()

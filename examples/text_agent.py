@@ -1,7 +1,6 @@
 """A language agent over the `text` observation: it reads the game as text and answers in text.
 
-Replace `answer`, which follows rules of thumb, by a language model. In the first measurement the
-agent repeats the last word of the text, which is a legal card.
+Replace `answer`, which follows rules of thumb, by a language model.
 
     pip install . -r examples/requirements/text_agent.txt
     python examples/text_agent.py
@@ -13,6 +12,7 @@ import gymnasium
 from _report import Report
 
 from hearts_env.encoders import make_encoder
+from hearts_train import evaluate
 
 report = Report(__doc__, "gymnasium")
 env = gymnasium.make("hearts_env:hearts_env/Hearts-v0", observation="text", opponent="easy")
@@ -47,13 +47,13 @@ class Speaker:
         self.act = lambda view: action_of(speak(view.to_text()))
 
 
-report.measure(Speaker(lambda text: text.split()[-1]))
 for deal in range(report.choose(full=5_000, smoke=300)):
     (observation, info), terminated = env.reset(seed=deal), False
     while not terminated:
         card = action_of(answer(decode(observation)))
+        report.decided(info["action_mask"])
         observation, reward, terminated, _, info = env.step(card)
-        report.decided()
     report.played(info["seat"], reward, offender=info["offender"])
-report.measure(Speaker(answer))
+played = evaluate(Speaker(answer), "easy", deals=report.choose(full=5_000, smoke=500))
+print(f"margin over easy {played.margin:+.2f} points per deal")
 report.finish()

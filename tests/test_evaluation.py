@@ -20,7 +20,7 @@ from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.seeds import derived_seed
 from hearts_train.measure import contest
 from hearts_train.measure.duel import Duel
-from hearts_train.measure.evaluation import Evaluation, evaluate, string_matches
+from hearts_train.measure.evaluation import Evaluation, evaluate
 from hearts_train.measure.participants import Participant
 from tests.players import CODE, Highest, Lowest, Noting
 from tests.refusals import raises_hearts_error
@@ -190,23 +190,6 @@ def test_evaluation_is_independent_of_block_size(monkeypatch, size):
     assert (usual.margins[:30] == few.margins).all()
     monkeypatch.setitem(contest._BLOCKS, "deal", (size, size))
     assert figures(evaluate("standard", "standard_trump", deals=60, seed=2)) == figures(usual)
-
-
-# ---- matches -------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("rules", "scores", "found"),
-    [
-        # 60:0, 60:99, 100:99: lost. 0:100: won. 99:0, 99:99: not over.
-        ("two_player", [[60, 0], [0, 99], [40, 0], [0, 100], [99, 0], [0, 99]], (2, 1.0)),
-        # A shared total goes on, unless the deals are counted: shared, then won.
-        ("two_player", [[100, 100], [0, 1]], (1, 1.0)),
-        ("two_player max_deals=1", [[100, 100], [0, 1]], (2, 1.5)),
-        # In chips the fewest points take the pot: -10:+10 ends the match, and so does +10:-10.
-        ("hoyle players=2 stake=10", [[10, 3], [3, 10]], (2, 1.0)),
-    ],
-)
-def test_matches_end_as_the_rules_say(rules, scores, found):
-    assert string_matches(Rules.make(rules), np.array(scores), np.array(scores)) == found
 
 
 # ---- agents, errors, Ctrl-C ----------------------------------------------------------------------

@@ -8,33 +8,44 @@ import re
 import runpy
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from hearts_env import hearts_v0
+from hearts_agents import make_agent, save_policy
+from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.spec import AgentSpec
+from hearts_env import Rules, hearts_v0
+from hearts_train import benchmark, evaluate
 from tests.test_docs import load_script
 
 libraries = load_script("libraries")
-EXAMPLES, NAMES = libraries.EXAMPLES, libraries.names()
+EXAMPLES, NAMES = libraries.EXAMPLES, libraries.all_names()
 HERE = {
     "pettingzoo_loop": "pettingzoo",
     "text_agent": "gymnasium",
     "sb3_selfplay": "sb3_contrib",
     "cleanrl_ppo": "torch",
+    "openspiel_dqn": "pyspiel",
+    "openspiel_exploitability": "pyspiel",
     "openspiel_nfsp": "pyspiel",
+    "minari_cloning": "minari",
     "jax_selfplay": "jax",
 }
 """Examples with libraries that the tests install. `make examples` runs the others."""
+LEARNING = set(filter(libraries.learns, NAMES))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_example_is_short_with_instructions_and_report(name):
     text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) < 90
     about = ast.get_docstring(ast.parse(text))
     assert f"python examples/{name}.py" in about
     assert f"-r examples/requirements/{name}.txt" in about
-    assert "Report(__doc__" in text  # which reads --smoke, --json and --help
+    # They read the options, among them --json and --help.
+    assert len(re.findall(r"\b(?:Report|Learning)\(\s*__doc__", text)) == 1
     assert "report.finish()" in text
     note, wanted = libraries.requirements(name)
     assert note.endswith(".")
@@ -55,21 +66,92 @@ def run_here(name, monkeypatch, *arguments):
     return runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", HERE)
-def test_example_learns_from_both_seats(name, monkeypatch, tmp_path, capsys):
+def skip_without(name):
     if find_spec(HERE[name]) is None:
         pytest.skip(f"no {HERE[name]} here")
 
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(HERE.keys() - LEARNING))
+def test_example_plays_both_seats(name, monkeypatch, tmp_path, capsys):
+    skip_without(name)
     file = tmp_path / "report.json"
     run_here(name, monkeypatch, "--smoke", "--json", str(file))
     report = json.loads(file.read_text())
-    assert report["smoke"]
-    assert report["decisions"] > 3_000
+    assert report["decisions"] > 400
     assert all(seat["won"] > 20 and seat["lost"] > 20 for seat in report["seats"])
     assert report["illegal"] == 0
-    assert report["after"]["margin"] > report["before"]["margin"]
-    assert "illegal actions   0" in capsys.readouterr().out
+    assert "illegal actions  0" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(HERE.keys() & LEARNING))
+def test_example_learns_within_its_budget(name, monkeypatch, tmp_path):
+    skip_without(name)
+    file, player = tmp_path / "report.json", tmp_path / "player.safetensors"
+    budget = 4_000 if name.startswith("openspiel") else 6_000
+    options = ["--decisions", budget, "--seed", 1, "--rules", "micro", "--save", player]
+    run_here(name, monkeypatch, *map(str, options), "--json", str(file))
+    report = json.loads(file.read_text())
+    assert 0.2 * budget < report["decisions"] <= budget
+    assert all(seat["won"] > 20 and seat["lost"] > 20 for seat in report["seats"])
+    assert report["illegal"] == 0
+    files = [*sorted(libraries.snapshots(player)), player]
+    assert 2 <= len(files) <= 5
+    seen = []
+    for path in files:
+        tensors, meta = read_checkpoint(path)
+        assert meta.greedy is report["greedy"]
+        assert meta.rules == Rules.preset("micro")
+        seen.append((meta.training["decisions"], {k: v.tolist() for k, v in tensors.items()}))
+    assert seen[-1][0] == report["decisions"]
+    assert [at for at, _ in seen] == sorted(at for at, _ in seen)
+    assert seen[0][1] != seen[-1][1]  # it has learned
+    assert evaluate(player, "easy", deals=10).faults == 0
+
+
+def test_report_counts_choices_of_the_learner(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "argv", ["x", "--decisions", "5", "--save", str(tmp_path / "p.x")])
+    learning = runpy.run_path(str(EXAMPLES / "_report.py"))["Learning"]
+    report = learning("about", "numpy", opponents="itself", greedy=True, settings={})
+    report.decided(np.array([[1, 1, 0], [0, 1, 0], [1, 1, 1]]))
+    assert (report.decisions, report.is_over, report.fits(3), report.fits(4)) == (2, 0, 1, 0)
+    report.learned(lambda: [(np.zeros((28, 200)), None)])
+    report.decided(np.ones((2, 2, 3)))
+    assert report.is_over
+    assert report.record()["decisions"] == 2  # those of the last rollout are not learned from
+
+
+def test_reference_results_are_measured_once(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(libraries, "REFERENCE", tmp_path / "reference")
+    monkeypatch.setattr(libraries, "CURVE_DEALS", 4)
+    calls = []
+
+    def run(name, venvs, limit, arguments):
+        calls.append((name, arguments[3]))
+        save = Path(arguments[arguments.index("--save") + 1])
+        for path in (save.with_suffix(".1.safetensors"), save):
+            layer, facts = np.zeros((8, 90)), {"decisions": 5, "cpu_seconds": 1.0}
+            save_policy([(layer, None)], path, "micro", greedy=True, training=facts)
+        return {"budget": 10, "rules": "micro", "seed": int(arguments[3])}
+
+    def played(player, rules):
+        return benchmark(player, rules, deals=4)
+
+    monkeypatch.setattr(libraries, "run", run)
+    monkeypatch.setattr(libraries, "benchmark", played)
+    words = ["--decisions", "10", "--rules", "micro", "--seeds", "0-1", "--venvs", str(tmp_path)]
+    assert libraries.main([*words, "cleanrl_ppo"]) == 0
+    assert calls == [("cleanrl_ppo", "0"), ("cleanrl_ppo", "1")]
+    assert libraries.main([*words, "cleanrl_ppo"]) == 0
+    assert len(calls) == 2
+    record = json.loads((tmp_path / "reference" / "cleanrl_ppo-micro-10-0.json").read_text())
+    assert len(record["curve"]) == 2
+    assert record["final"]["exploitability"] > 0
+    assert record["curve"][1]["exploitability"] == pytest.approx(record["final"]["exploitability"])
+    digest = AgentSpec.parse(p := tmp_path / "players" / "cleanrl_ppo-micro-10-0.safetensors")
+    assert record["final"]["digest"] == digest.digest(make_agent(p))
 
 
 def test_wrappers_rename_keys_for_a_library(monkeypatch):

@@ -29,9 +29,8 @@ from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import OF_BOTH, opponents_table
 from hearts_train.measure.participants import trained_rules
 
-CLASSES = ("budget", "decisions")
-DECLARED = (*CLASSES, "authors", "code", "compute", "repeats")
-"""Names that ``--declare`` takes: the classes of a result, and facts for the leaderboard."""
+DECLARED = ("decisions", "authors", "code", "compute", "repeats")
+"""Names that ``--declare`` takes. ``decisions`` is a part of the result, the rest its entry."""
 _BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
 """Separators of the paths in an agent's name."""
 
@@ -130,8 +129,6 @@ def show(record: dict[str, Any]) -> None:
     show_counted_faults(_faults(result), [Example(**one) for one in run["examples"]])
     if exact := exact_line(result):
         console.note(exact)
-    if not run["within_budget"]:
-        console.note(f"slower than its budget of {result['budget']} per decision")
 
 
 def verdict(result: dict[str, Any]) -> str:

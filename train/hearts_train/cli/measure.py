@@ -263,10 +263,10 @@ def benchmark(
         typer.Option(
             "--declare",
             metavar="NAME=TEXT",
-            help="State a fact about the agent. budget=1ms, 50ms or free: its time limit per "
-            "decision (default: free). decisions=N: its decisions in training. repeats=no: it "
-            "plays differently each time, as with a clock. For the leaderboard authors=NAMES, "
-            "code=https://..., and compute=TEXT (used in training). Repeat the option for more.",
+            help="State a fact about the agent. decisions=N: its decisions in training. "
+            "repeats=no: it plays differently each time, as with a clock. For the leaderboard "
+            "authors=NAMES, code=https://..., and compute=TEXT (used in training). Repeat the "
+            "option for more.",
         ),
     ] = None,
     isolate: Isolate = False,
@@ -292,7 +292,7 @@ def benchmark(
     from hearts_train.measure.benchmark import benchmark as measure
 
     entry = benching.declared(declare or [])
-    classes = {name: entry.pop(name) for name in benching.CLASSES if name in entry}
+    learned = entry.pop("decisions", None)
     if verify is not None:
         if resume is not None:
             raise Mistake("--verify: needs a finished result; omit --resume")
@@ -303,8 +303,8 @@ def benchmark(
         how = {"workers": workers, "backend": backend, "isolate": isolate}
         record, differing = benching.check(work, verify, agent, **how)
     elif resume is not None:
-        if classes:
-            raise Mistake(f"--declare: {min(classes)} is already fixed in {resume}; omit it")
+        if learned is not None:
+            raise Mistake(f"--declare: decisions is already fixed in {resume}; omit it")
     else:
         played = given_agent(context, agent)
         work.begin(
@@ -312,8 +312,7 @@ def benchmark(
             track=track or benching.track_of(played, isolate=isolate),
             split=split,
             deals=deals,
-            budget=classes.get("budget", "free"),
-            decisions=int(classes["decisions"]) if "decisions" in classes else None,
+            decisions=None if learned is None else int(learned),
             isolate=isolate,
         )
     if verify is None:

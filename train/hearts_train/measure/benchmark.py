@@ -52,16 +52,16 @@ from hearts_train.measure.statistics import mean_and_interval, rounded
 from hearts_train.store import misfit
 
 FORMAT = "HeartsBench result"
-VERSION = 1
+VERSION = 2
 _MOST_BYTES = 2**26
 _MAX_LISTED = 10
 _PLAYED = (
-    *("margins", "worst", "won", "won_ci95", "tied", "rank", "rank_ci95", "matches", "matches_won"),
+    *("margins", "worst", "won", "won_ci95", "tied", "rank", "rank_ci95"),
     *("moons", "opponent_moons", "faults", "opponent_faults"),
 )
 """The figures against an opponent that vary for an agent that does not repeat its play."""
 _RESULT = {
-    **dict.fromkeys(("protocol", "package", "track", "split", "budget"), str),
+    **dict.fromkeys(("protocol", "package", "track", "split"), str),
     **dict.fromkeys(("field_version", "deals"), int),
     "decisions": (int, None),
     "agent": {
@@ -81,11 +81,9 @@ _RESULT = {
 
 
 # ---- the protocol --------------------------------------------------------------------------------
-FIELD_VERSION = 2
+FIELD_VERSION = 3
 PROTOCOL = f"HeartsBench v{FIELD_VERSION}"
 SPLITS = ("dev", "test")
-BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
-"""Time classes: mean milliseconds per decision of ``act_batch``."""
 MOST_APART = 3.29
 """Most standard errors between two results of an agent that does not repeat its play. One honest
 result in 1,000 differs by more."""
@@ -152,7 +150,6 @@ class Benchmark:
         track: str = "two_player",
         split: str = "dev",
         deals: int | None = None,
-        budget: str = "free",
         *,
         decisions: int | None = None,
         isolate: bool = False,
@@ -165,7 +162,6 @@ class Benchmark:
         """
         self.track = TRACKS[check_choice("track", track, tuple(TRACKS))]
         self.split = check_choice("split", split, SPLITS)
-        self.budget = check_choice("budget", budget, tuple(BUDGETS))
         self.deals = self.track.deals if deals is None else check_deals(deals)
         if self.deals > self.track.deals:
             raise HeartsError(
@@ -207,7 +203,6 @@ class Benchmark:
             "split": self.split,
             "deals": self.deals,
             "is_full": self.deals == self.track.deals,
-            "budget": self.budget,
             "decisions": self.decisions,
             "package": __version__,
             "rules": self.rules.name,
@@ -228,7 +223,7 @@ class Benchmark:
     ) -> dict[str, Any]:
         """Play the benchmark and return the record, with the arguments of ``benchmark``."""
         about = {"track": self.track.name, "split": self.split, "deals": self.deals}
-        about |= {"budget": self.budget, "decisions": self.decisions}
+        about |= {"decisions": self.decisions}
         with self.contest.saved(save, resume, "benchmark", **about):
             found = list(evaluations(self.contest, self.deals, show))
         if len(found) < len(self.field) or found[-1].interrupted:
@@ -269,12 +264,11 @@ class Benchmark:
         record = self.contest.participants[place + 1].to_json()
         opponent: dict[str, Any] = {"opponent": versioned(record["name"])}
         opponent |= {name: record[name] for name in ("spec", "options", "digest")}
-        for name in ("margin", "won", "tied", "rank", "matches_won"):
-            value = getattr(evaluation, name)
-            opponent[name] = None if value is None else rounded(value)
+        for name in ("margin", "won", "tied", "rank"):
+            opponent[name] = rounded(getattr(evaluation, name))
         for name in ("ci95", "won_ci95", "rank_ci95"):
             opponent[name] = [rounded(bound) for bound in getattr(evaluation, name)]
-        for name in ("plays", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
+        for name in ("plays", "moons", "opponent_moons", "faults", "opponent_faults"):
             opponent[name] = getattr(evaluation, name)
         opponent["worst"] = [
             {
@@ -290,7 +284,6 @@ class Benchmark:
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """Return the part of the record that may differ when it is played again."""
-        most = max(evaluation.ms_per_decision for evaluation in evaluations)
         return {
             "command": None,
             "platform": platform_versions(),
@@ -302,7 +295,6 @@ class Benchmark:
                 ]
                 for e in evaluations
             },
-            "within_budget": most <= BUDGETS[self.budget],
             "examples": [
                 dataclasses.asdict(example) | {"agent": versioned(example.agent)}
                 for e in evaluations
@@ -324,7 +316,6 @@ def benchmark(
     split: str = "dev",
     deals: int | None = None,
     *,
-    budget: str = "free",
     decisions: int | None = None,
     isolate: bool = False,
     save: str | os.PathLike[str] | None = None,
@@ -339,7 +330,6 @@ def benchmark(
         track: A name in `TRACKS`.
         split: ``dev`` or ``test``.
         deals: Number of duplicate deals. If None, all of the track.
-        budget: The time class that the agent enters, one of ``BUDGETS``.
         decisions: The training decisions that the agent claims. If None, those in its checkpoint,
             if any.
         isolate: If True, each player has its own process, as for ``evaluate``.
@@ -354,9 +344,7 @@ def benchmark(
         OSError: a file cannot be read or written.
         KeyboardInterrupt: the play was stopped. Finished blocks are in the file.
     """
-    bench = Benchmark(
-        agent, track, split, deals, budget, decisions=decisions, isolate=isolate, **settings
-    )
+    bench = Benchmark(agent, track, split, deals, decisions=decisions, isolate=isolate, **settings)
     return bench.run(save, resume, show)
 
 
@@ -392,7 +380,7 @@ def verify(
     source = result["agent"]["spec"] if agent is None else agent
     if source is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
-    known = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
+    known = {name: result[name] for name in ("track", "split", "deals", "decisions")}
     bench = Benchmark(source, **known, isolate=isolate, **settings)
     if changed := bench.contest.participants[0].differing(result["agent"]):
         raise HeartsError(

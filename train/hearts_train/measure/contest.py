@@ -68,7 +68,7 @@ _ABOUT: dict[str, dict[str, Any]] = {
     },
     "tournament": {"deals": int},
     "benchmark": {
-        **dict.fromkeys(("track", "split", "budget"), str),
+        **dict.fromkeys(("track", "split"), str),
         "deals": int,
         "decisions": (int, None),
     },

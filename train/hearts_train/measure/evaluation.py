@@ -10,9 +10,6 @@ unit of every interval. With two players a duplicate deal is two plays.
 - Deals won: 1 if the agent alone has the lowest score, a share of 1 if it ties.
 - Rank: 1 for the lowest score of the deal, 2 for the next, and so on. Ties share the mean rank.
 - Chips, for rules that settle in chips: the agent's winnings if each deal is settled alone.
-- Matches: for each seat, the deals that the agent played there are strung together into matches,
-  which end by the rules (end score, ties, chips). Unfinished matches do not count. The players do
-  not see the totals, and deal number and dealer are the same as in a single deal.
 - No player sees a deal twice: each seating has its own players (``hearts_train.measure.duel``).
 - An agent that raises an exception or gives an illegal answer commits a fault. It is charged all
   points of the deal, as after a revoke at the card table, and the other games continue.
@@ -30,7 +27,6 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack, overload
 
@@ -39,7 +35,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__, settle
-from hearts_env.game.match import Scoreboard
 from hearts_env.render.scene import count_text
 from hearts_env.support.progress import Progress, Show, no_progress, silent
 from hearts_train.measure.contest import (
@@ -154,8 +149,6 @@ class Evaluation(Result):
         moons: Moons that the agent shot.
         opponent_moons: Moons that all opponents shot.
         plays: Number of plays, deals times players.
-        matches: Finished matches when the deals are strung together.
-        matches_won: Share of `matches` that the agent won, ties in part. None without matches.
         ms_per_decision: Milliseconds per decision of the agent, with many games at once.
         opponent_ms_per_decision: Milliseconds per decision of the opponent.
         faults: Plays charged to the agent for a fault.
@@ -182,8 +175,6 @@ class Evaluation(Result):
     moons: int
     opponent_moons: int
     plays: int
-    matches: int
-    matches_won: float | None
     ms_per_decision: float
     opponent_ms_per_decision: float
     faults: int = 0
@@ -222,10 +213,6 @@ class Evaluation(Result):
         won, won_ci95 = mean_and_interval(shares)
         ranks = 1 + lower + (level - 1) / 2
         rank, rank_ci95 = mean_and_interval(ranks.reshape(deals, n).mean(1))
-        matches, matches_won = 0, 0.0
-        for s in range(n):
-            finished, taken = string_matches(rules, scores[s::n], points[s::n])
-            matches, matches_won = matches + finished, matches_won + taken
         chips, chips_ci95 = None, None
         if rules.settlement != "points":
             won_chips = chips_won(rules, points).reshape(deals, n).mean(1)
@@ -251,8 +238,6 @@ class Evaluation(Result):
             moons=int((shooters == 0).sum()),
             opponent_moons=int((shooters > 0).sum()),
             plays=len(scores),
-            matches=matches,
-            matches_won=matches_won / matches if matches else None,
             ms_per_decision=ms[0],
             opponent_ms_per_decision=ms[1],
             faults=sum(block.faults[0] for block in played),
@@ -292,7 +277,7 @@ def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: i
     in_chips = figures[0].get("chips") is not None
     has_faults = any(one["faults"] or one["opponent_faults"] for one in figures)
     columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += [*(["chips per deal"] if in_chips else []), "moons", "matches won", "ms"]
+    columns += [*(["chips per deal"] if in_chips else []), "moons", "ms"]
     columns += ["faults"] if has_faults else []
     rows = [
         [
@@ -302,35 +287,12 @@ def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: i
             *([format_interval(one["rank"], one["rank_ci95"])] if is_ranked else []),
             *([format_margin(one["chips"], one["chips_ci95"])] if in_chips else []),
             f"{one['moons']} / {one['opponent_moons']}",
-            "-" if one["matches_won"] is None else f"{one['matches_won']:.1%} of {one['matches']}",
             f"{format_ms(one['ms_per_decision'])} / {format_ms(one['opponent_ms_per_decision'])}",
             *([f"{one['faults']} / {one['opponent_faults']}"] if has_faults else []),
         ]
         for one in figures
     ]
     return ResultTable(title, columns, rows)
-
-
-# ---- matches -------------------------------------------------------------------------------------
-def string_matches(
-    rules: Rules, scores: NDArray[np.int64], points: NDArray[np.int64]
-) -> tuple[int, float]:
-    """String deals, one per row, into matches.
-
-    Returns:
-        The number of finished matches, and how many of them the first column won. A tie, possible
-        with ``max_deals``, counts in part.
-    """
-    finished, won = 0, Fraction()
-    board = Scoreboard(rules)
-    for row, taken in zip(scores.tolist(), points.tolist(), strict=True):
-        board.add(row, taken)
-        if board.is_over:
-            leaders = board.leaders
-            finished += 1
-            won += Fraction(0 in leaders, len(leaders))
-            board = Scoreboard(rules)
-    return finished, float(won)
 
 
 def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -344,6 +306,7 @@ def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
     return won
 
 
+# ---- matches -------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class MatchResults(Result):
     """The results of an agent against an opponent on duplicate matches.
