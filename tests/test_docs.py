@@ -178,7 +178,7 @@ def test_rules_page_has_every_preset(part):
 # ---- commands ------------------------------------------------------------------------------------
 NOT_RUN = {
     "make |source |python3 -m venv |pip install ": "they change an installation",
-    "python examples/": "tests/test_examples.py runs the examples",
+    "python (examples|docs)/": "tests/test_examples.py runs the examples and their runner",
     "hearts serve": "a server does not end; tests/test_web_serve.py starts one",
     "hearts warmup": "it compiles everything; tests/test_warmup.py",
     'hearts evaluate "model.zip': "the model is the reader's",

@@ -27,7 +27,7 @@ from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.programs.process import python_environment
 from hearts_env.solve.equilibrium import Solver
 from hearts_train.data.episodes import Episodes
-from hearts_train.data.folder import FACTS, PARTS, UNFINISHED, is_unfinished
+from hearts_train.data.folder import FACTS, PARTS, UNFINISHED, is_unfinished, unfinished_options
 from hearts_train.learn import runs
 from hearts_train.store import unsealed
 from tests.slow import TIMES
@@ -164,8 +164,10 @@ def dataset_result(folder: Path, _output: str) -> Any:
 
 
 def check_dataset(folder: Path) -> None:
-    for path in folder.glob(f"{UNFINISHED}/part-*.npz"):
-        Episodes.from_bytes(path.read_bytes())
+    if is_unfinished(folder):
+        options = unfinished_options(folder)
+        for path in folder.glob(f"{UNFINISHED}/part-*.npz"):
+            Episodes.from_bytes(path.read_bytes(), options)
     check_lines(folder / UNFINISHED / PARTS)
 
 
