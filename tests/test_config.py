@@ -161,10 +161,22 @@ def test_messages_name_the_file_or_set(tmp_path):
         load_config("demo", ["env.num_envs=1"])
 
 
-@pytest.mark.parametrize("overrides", [[1], "seed=1", None, 5, {"seed": 1}])
-def test_overrides_other_than_texts_raise(overrides):
-    with raises_hearts_error(ConfigError, "overrides", hint="['ppo.ent_coef=0.02']"):
+@pytest.mark.parametrize("overrides", [[1], "seed=1", None, 5, {1: 1}, {"ppo": {1: 1}}])
+def test_overrides_other_than_settings_raise(overrides):
+    with raises_hearts_error(ConfigError, "overrides", hint="'ppo.ent_coef"):
         load_config(None, overrides)
+
+
+def test_overrides_as_mapping_change_single_settings():
+    opponents = {"self": 2.0, "easy": 1.0}
+    given = {"ppo": {"ent_coef": 0.5}, "budget.decisions": 7, "opponents": opponents}
+    listed = ["ppo.ent_coef=0.5", "budget.decisions=7", "opponents={self: 2, easy: 1}"]
+    assert load_config("classic", given) == load_config("classic", listed)
+    config = load_config("classic", {**given, "opponents.pro": 3.0})
+    assert config.opponents == {"self": 2.0, "easy": 1.0, "pro": 3.0}
+    assert opponents == {"self": 2.0, "easy": 1.0}
+    with raises_hearts_error(ConfigError, "overrides", "'ppo.lr'"):
+        load_config("demo", {"ppo": {"lr": 1}})
 
 
 def leaves(hint: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type]]:

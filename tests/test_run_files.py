@@ -118,7 +118,12 @@ def test_no_way_to_use_a_folder_runs_its_code(sent, place, name, quick):
     for file in ("config.yaml", "mine.yaml"):
         (sent / file).write_text(config.to_yaml())
     seeds = shutil.copytree(sent, sent.parent / "seeds" / "seed-0").parent
+    alone = sent.parent / "alone.yaml"  # not in a run's folder
+    shutil.copy(sent / "config.yaml", alone)
     for words in (
+        [alone],
+        [alone, "--seeds", "0"],
+        [alone, "--resume", sent],
         [sent / "config.yaml"],
         [sent / "mine.yaml"],
         ["--resume", sent],
@@ -131,26 +136,37 @@ def test_no_way_to_use_a_folder_runs_its_code(sent, place, name, quick):
         (line,) = result.stderr.splitlines()
         assert "--allow-code" in line, words
         assert repr(name) in line, words
-    with pytest.raises(HeartsError, match="--allow-code"):
-        train(resume=sent, progress=False)
+    for use in (lambda: train(resume=sent, progress=False), lambda: load_config(alone)):
+        with raises_hearts_error(HeartsError, "config", repr(name), hint="allow_code()"):
+            use()
     run("train", "smoke", "--seeds", "0", "--run", seeds)  # other settings
     run("runs", sent)
     run("evaluate", sent, "--opponents", "easy", "--deals", "2")
     assert not Path("imported").exists()
 
 
-def test_trusted_folders_and_own_configs_may_name_code(sent, quick, monkeypatch):
+def test_permission_or_override_lets_code_run(sent, quick, monkeypatch):
     Path("mine.yaml").write_text((sent / runs.CONFIG_NAME).read_text())
-    ways = (["mine.yaml"], ["mine.yaml", "--resume", sent], ["--resume", sent, "--allow-code"])
+    typed = ["--set", "evaluation.opponents=['evil.py:Evil']"]
+    ways = (
+        ["mine.yaml", "--allow-code"],
+        ["--resume", sent, "--allow-code"],
+        ["mine.yaml", *typed],
+        ["--resume", sent, *typed],
+        ["smoke", "--run", "new", "--set", "evaluation={opponents: ['evil.py:Evil']}"],
+    )
     for number, words in enumerate(ways):
+        monkeypatch.setenv(TRUST, "0")
         os.utime("evil.py", (number, number))  # a file that has not changed is imported once
         result = run("train", *words)
         assert result.exit_code == 2  # its class cannot play
         assert Path("imported").exists()
         Path("imported").unlink()
     monkeypatch.setenv(TRUST, "0")
-    changed = runs.config_of_run(sent / runs.CONFIG_NAME, ["evaluation.opponents=[standard]"])
+    changed = load_config(sent / runs.CONFIG_NAME, ["evaluation.opponents=[standard]"])
     assert "evil.py:Evil" not in changed.agents
+    more = load_config("smoke", {"opponents": {"self": 1, "evil.py:Evil": 1}})
+    assert "evil.py:Evil" in more.agents
     assert not Path("imported").exists()
 
 

@@ -140,11 +140,9 @@ def _say_paths(paths: Mapping[str, Path]) -> None:
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
-    """Return the config to train with. The config of a run is read only if it is trusted."""
+    """Return the config to train with: the named one, else that of the resumed run."""
     if resume is not None and config_name is None:
-        return runs.config_of_run(resume / runs.CONFIG_NAME, settings)
-    if config_name is not None and runs.is_in_run(Path(config_name)):
-        return runs.config_of_run(Path(config_name), settings)
+        return load_config(resume / runs.CONFIG_NAME, settings)
     return load_config(config_name or DEFAULT_CONFIG, settings)
 
 

@@ -6,7 +6,7 @@ A config lists only the settings that differ from these defaults. ``config_files
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -16,9 +16,9 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from hearts_agents.spec import AgentSpec
-from hearts_agents.user_code import is_code
+from hearts_agents.user_code import check_allowed, is_code
 from hearts_env.batch.kernel import MAX_GAMES
-from hearts_env.support.errors import HeartsError
+from hearts_env.support.errors import HeartsError, quoted
 from hearts_train.learn.plain_yaml import Dumper
 from hearts_train.measure.contest import MAX_DEALS, MIN_DEALS
 
@@ -429,8 +429,30 @@ class TrainConfig(_Section):
 
     def named(self, *kinds: Named) -> list[str]:
         """Return what the settings of these kinds name, each once."""
-        found = dict.fromkeys(name for kind in kinds for name in _names(kind, TrainConfig, self))
+        found = dict.fromkeys(name for kind in kinds for _, name in self._names(kind))
         return list(found)
+
+    def _names(self, kind: Named) -> Iterator[tuple[Sequence[str], str]]:
+        return _names(kind, TrainConfig, self, ())
+
+    def check_allowed(self, where: str, typed: Sequence[Sequence[str]]) -> None:
+        """Raise if a setting from a file names code and the user has not allowed code.
+
+        Args:
+            where: the beginning of the message, with the file.
+            typed: the places of settings that the user has typed, which need no permission.
+
+        Raises:
+            HeartsError: if one does.
+        """
+        for kind in Named:
+            for place, name in self._names(kind):
+                if any(place[: len(one)] == tuple(one) for one in typed):
+                    continue
+                if kind is Named.AGENT:
+                    AgentSpec.from_json(name).check_allowed(where)
+                elif is_code(name):
+                    check_allowed(where, quoted(name))
 
     @property
     def own_code(self) -> list[str]:
@@ -454,21 +476,31 @@ class TrainConfig(_Section):
         return yaml.dump(tree, Dumper=Dumper, sort_keys=False, allow_unicode=True)
 
 
-def _names(kind: Named, hint: Any, value: Any) -> Iterator[str]:
-    """Yield the names of one kind in the value of a setting with this type."""
+def _names(
+    kind: Named, hint: Any, value: Any, place: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the names of one kind in the value of a setting, each with its place.
+
+    Args:
+        kind: the kind.
+        hint: the type of the setting.
+        value: its value.
+        place: its place. The entries of a list have the place of the list.
+    """
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(value, BaseModel):
         for name, setting in type(value).model_fields.items():
-            yield from _names(kind, setting.rebuild_annotation(), getattr(value, name))
+            inner = setting.rebuild_annotation(), getattr(value, name)
+            yield from _names(kind, *inner, (*place, name))
     elif origin is Annotated and kind in parts and isinstance(value, str):
-        yield value
+        yield place, value
     elif origin in (Annotated, Union, UnionType):
         for part in parts:
-            yield from _names(kind, part, value)
+            yield from _names(kind, part, value, place)
     elif origin is list and isinstance(value, list):
         for item in value:
-            yield from _names(kind, parts[0], item)
+            yield from _names(kind, parts[0], item, place)
     elif origin is dict and isinstance(value, dict):
         for item in value.items():
             for part, one in zip(parts, item, strict=True):
-                yield from _names(kind, part, one)
+                yield from _names(kind, part, one, (*place, str(item[0])))

@@ -1,7 +1,8 @@
 """Read configs of training runs: YAML files, overrides, and one line per mistake.
 
 A config (``configs/*.yaml``) lists only the settings that differ from the defaults in ``config``.
-``--set key.sub=value`` overrides it. An empty config is complete.
+``--set key.sub=value`` overrides it. An empty config is complete. The code that a file names runs
+only with permission.
 """
 
 from __future__ import annotations
@@ -33,45 +34,77 @@ def shipped_configs() -> dict[str, Traversable]:
     return {file.name[:-5]: file for file in files if file.name.endswith(".yaml")}
 
 
-def load_config(
-    name_or_path: str | Path | None = None, overrides: Sequence[str] = ()
-) -> TrainConfig:
-    """Return the config of a file or of a shipped name, with ``key.sub=value`` overrides.
+Overrides = Sequence[str] | Mapping[str, Any]
+
+
+def load_config(name_or_path: str | Path | None = None, overrides: Overrides = ()) -> TrainConfig:
+    """Return the config of a file or of a shipped name, with overrides.
+
+    A file may come from someone else. If it names code, ``hearts_agents.allow_code`` must be called
+    first. The overrides and the shipped configs need no permission.
 
     Args:
         name_or_path: the config. If None, the defaults alone.
-        overrides: settings with values as in YAML. A list is set as a whole.
+        overrides: a list of ``"key.sub=value"`` with values as in YAML, or a mapping like
+            ``{"ppo": {"ent_coef": 0.02}}`` or ``{"ppo.ent_coef": 0.02}``. A setting that is a list
+            or a mapping is replaced as a whole.
 
     Raises:
         ConfigError: if there is no such config, a key is unknown, or a value cannot be used.
+        HeartsError: if a file names code that is not allowed.
     """
-    given: Any = overrides
-    is_list = isinstance(given, Sequence) and not isinstance(given, str)
-    if not (is_list and all(isinstance(one, str) for one in given)):
-        raise ConfigError(
-            f"overrides: {quoted(overrides)} is not a list of texts; give one like "
-            "['ppo.ent_coef=0.02']"
-        )
+    config, file, changed = _load(name_or_path, overrides)
+    if file is not None:
+        config.check_allowed(f"config: {str(file)!r}", changed)
+    return config
+
+
+def read_config(path: Path) -> TrainConfig:
+    """Return the config of a file, which may name code: to read its settings, not to train.
+
+    Raises:
+        ConfigError: as for ``load_config``.
+    """
+    return _load(path, ())[0]
+
+
+def _load(
+    name_or_path: str | Path | None, overrides: Overrides
+) -> tuple[TrainConfig, Path | None, list[Sequence[str]]]:
+    """Return a config, its file unless it is a shipped one, and the places of the overrides."""
+    settings = _settings(overrides)
     tree: dict[str, Any] = {}
-    source = "--set"
+    source = by = "overrides" if isinstance(overrides, Mapping) else "--set"
+    file = None
     if name_or_path is not None:
-        tree, source = _read_tree(name_or_path)
+        tree, source, file = _read_tree(name_or_path)
         stem = Path(source).stem
         if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
             tree["name"] = stem
-    changed = [_override(tree, override) for override in overrides]
-    return make_config(tree, source, changed)
+    for (*parents, last), value in settings:
+        section = tree
+        for part in parents:
+            if not isinstance(section.get(part), dict):
+                section[part] = {}
+            section = section[part]
+        section[last] = value
+    changed = [place for place, _ in settings]
+    return make_config(tree, source, changed, by), file, changed
 
 
 def make_config(
-    tree: Mapping[str, Any], source: str = "config", changed: Sequence[Sequence[str]] = ()
+    tree: Mapping[str, Any],
+    source: str = "config",
+    changed: Sequence[Sequence[str]] = (),
+    by: str = "--set",
 ) -> TrainConfig:
     """Return the config of nested settings.
 
     Args:
         tree: the settings.
         source: the beginning of messages.
-        changed: the places of settings that ``--set`` has changed, which messages then name.
+        changed: the places of settings that were overridden.
+        by: the beginning of messages about those: the option or argument that changed them.
 
     Raises:
         ConfigError: if a setting is invalid.
@@ -79,11 +112,11 @@ def make_config(
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(error, source, changed))) from None
+        raise ConfigError("; ".join(_explain(error, source, changed, by))) from None
 
 
-def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
-    """Return the nested settings of a config as written, and its name for messages.
+def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str, Path | None]:
+    """Return a config's settings as written, its name for messages, and its file unless shipped.
 
     Raises:
         ConfigError: if it cannot be read, or is not a mapping.
@@ -91,7 +124,8 @@ def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
     name, shipped = str(name_or_path), shipped_configs()
     try:
         path = Path(name_or_path)
-        if name in shipped and not path.is_file():
+        is_shipped = name in shipped and not path.is_file()
+        if is_shipped:
             text, source = shipped[name].read_text(encoding="utf-8"), f"{name}.yaml"
         else:
             text, source = read_limited(path, _MAX_CONFIG, "a config").decode(), str(path)
@@ -112,7 +146,7 @@ def _read_tree(name_or_path: str | Path) -> tuple[dict[str, Any], str]:
         raise ConfigError(
             f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value"
         )
-    return tree or {}, source
+    return tree or {}, source, None if is_shipped else path
 
 
 def _parse(text: str, source: str) -> Any:
@@ -126,25 +160,49 @@ def _parse(text: str, source: str) -> Any:
         raise ConfigError(f"{where}: not valid YAML ({problem}); correct it") from None
 
 
-def _override(tree: dict[str, Any], override: str) -> Sequence[str]:
-    """Set ``key.sub=value`` in nested settings. Return its place."""
+def _settings(overrides: Any) -> list[tuple[Sequence[str], Any]]:
+    """Return the place and the value of each override."""
+    if isinstance(overrides, Mapping):
+        return list(_flattened(overrides))
+    is_list = isinstance(overrides, Sequence) and not isinstance(overrides, str)
+    if not (is_list and all(isinstance(one, str) for one in overrides)):
+        raise ConfigError(
+            f"overrides: {quoted(overrides)} is neither a list of texts nor a mapping; give one "
+            "like ['ppo.ent_coef=0.02'] or {'ppo.ent_coef': 0.02}"
+        )
+    return list(map(_setting, overrides))
+
+
+def _flattened(
+    given: Mapping[Any, Any], place: Sequence[str] = ()
+) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yield place and value of the settings in a mapping. Sections may be nested or dotted."""
+    for key, value in given.items():
+        if not isinstance(key, str):
+            raise ConfigError(
+                f"overrides: {quoted(key)} is not the name of a setting; give a text like "
+                "'ppo.ent_coef'"
+            )
+        where = [*place, *key.split(".")]
+        if isinstance(value, Mapping) and _section_at(where):
+            yield from _flattened(value, where)
+        else:
+            yield where, dict(value) if isinstance(value, Mapping) else value
+
+
+def _setting(override: str) -> tuple[Sequence[str], Any]:
+    """Return the place and the value of ``key.sub=value``."""
     key, equals, text = override.partition("=")
-    *parents, last = place = key.strip().split(".")
-    if not (last and equals):
+    place = key.strip().split(".")
+    if not (place[-1] and equals):
         raise ConfigError(
             f"--set: {quoted(override)} is not a setting with a value; write key.sub=value"
         )
-    value = _parse(text, f"--set {_shortened(key)}")
-    for part in parents:
-        if not isinstance(tree.get(part), dict):
-            tree[part] = {}
-        tree = tree[part]
-    tree[last] = value
-    return place
+    return place, _parse(text, f"--set {_shortened(key)}")
 
 
 def _explain(
-    error: ValidationError, source: str, changed: Sequence[Sequence[str]]
+    error: ValidationError, source: str, changed: Sequence[Sequence[str]], by: str
 ) -> Iterator[str]:
     """Yield one clause per mistake, with key, value and fix, for the first five mistakes.
 
@@ -158,7 +216,7 @@ def _explain(
             place = message.partition(":")[0].split(".")
         ends = (min(len(place), len(one)) for one in changed)
         is_set = any(place[:end] == one[:end] for end, one in zip(ends, changed, strict=True))
-        where = "--set" if is_set else source
+        where = by if is_set else source
         clause = _clause(fault, message)
         yield clause if where == before else f"{where}: {clause}"
         before = where
@@ -169,7 +227,8 @@ def _clause(fault: Any, message: str) -> str:
     key, given = _shortened(".".join(map(str, fault["loc"]))), fault["input"]
     if fault["type"] == "extra_forbidden":
         *parents, last = fault["loc"]
-        return f"unknown key {quoted(key)}; {did_you_mean(str(last), _fields_at(parents))}"
+        known = _section_at(parents).model_fields
+        return f"unknown key {quoted(key)}; {did_you_mean(str(last), known)}"
     if not key:
         return message
     message = message if re.match(r"\w+\.", message) else message[:1].lower() + message[1:]
@@ -180,12 +239,13 @@ def _clause(fault: Any, message: str) -> str:
     return f"{key}: {quoted(given)} cannot be used; {message}{form}"
 
 
-def _fields_at(place: Iterable[int | str]) -> list[str]:
-    """Return the valid keys at a place in the nested settings."""
-    model: Any = TrainConfig
+def _section_at(place: Iterable[int | str]) -> Any:
+    """Return the class of the section at a place in the nested settings, or None."""
+    found: Any = TrainConfig
     for name in place:
-        model = model.model_fields[name].annotation
-    return list(model.model_fields)
+        setting = getattr(found, "model_fields", {}).get(name)
+        found = setting and setting.annotation
+    return found if hasattr(found, "model_fields") else None
 
 
 def _shortened(text: str) -> str:

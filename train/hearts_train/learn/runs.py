@@ -37,10 +37,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME
-from hearts_agents.spec import AgentSpec, path_name, quoted_path
-from hearts_agents.user_code import check_allowed
+from hearts_agents.spec import path_name, quoted_path
 from hearts_env.support import clock
-from hearts_env.support.errors import CheckpointError, HeartsError, quoted
+from hearts_env.support.errors import CheckpointError, HeartsError
 from hearts_env.support.files import (
     held,
     is_held,
@@ -59,7 +58,7 @@ from hearts_env.support.tensors import (
     write_tensors,
 )
 from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.learn.config_files import load_config
+from hearts_train.learn.config_files import read_config
 from hearts_train.learn.log import (
     METRICS_NAME,
     RESULT,
@@ -185,32 +184,6 @@ def check_run_folder(run_dir: Path) -> None:
             f"resume: the folder {str(run_dir)!r} has no {STATE_NAME}, which is needed "
             "to resume; start a new run in another folder"
         )
-
-
-def config_of_run(path: Path, overrides: Sequence[str] = ()) -> TrainConfig:
-    """Return the config at a path in a run's folder, with the user's overrides.
-
-    The folder may come from someone else, so its config must not name code.
-
-    Raises:
-        HeartsError: if it does, `overrides` do not replace it, and code is not allowed.
-    """
-    config, before = load_config(path, overrides), load_config(path)
-    where = f"config: {str(path)!r}"
-    for name in before.agents:
-        if name in config.agents:
-            AgentSpec.from_json(name).check_allowed(where)
-    for name in before.own_code:
-        if name in config.own_code:
-            check_allowed(where, quoted(name))
-    return config
-
-
-def is_in_run(path: Path) -> bool:
-    """Return True if a file lies in a run's folder, so it may come from someone else."""
-    return any(
-        (path.parent / name).exists() for name in (CHECKPOINT_NAME, STATE_NAME, METRICS_NAME)
-    )
 
 
 @contextlib.contextmanager
@@ -431,7 +404,7 @@ def check_reuse(run_dir: Path, change: str) -> None:
 
 def read_run(folder: Path) -> RunFolder:
     """Read the run in a folder. Raise HeartsError if its config or log cannot be read."""
-    config = load_config(folder / CONFIG_NAME)
+    config = read_config(folder / CONFIG_NAME)
     return RunFolder(read_metrics(folder), folder, config, is_held(folder / LOCK_NAME))
 
 

@@ -37,7 +37,7 @@ from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.executor import check_executor, num_cores, spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.learn.config_files import load_config
+from hearts_train.learn.config_files import load_config, read_config
 from hearts_train.learn.loop import RunResult, Trainer, learner_class
 from hearts_train.learn.own_code import OwnCode, change_of, code_of
 from hearts_train.learn.ppo import Learner
@@ -174,8 +174,8 @@ def train_run(
             run_dir = Path(resume)
             runs.check_run_folder(run_dir)
             stack.enter_context(runs.hold_run(run_dir, patience))
-            before = load_config(run_dir / runs.CONFIG_NAME)
-            config = config or runs.config_of_run(run_dir / runs.CONFIG_NAME)
+            before = read_config(run_dir / runs.CONFIG_NAME)
+            config = config or load_config(run_dir / runs.CONFIG_NAME)
             state = None
             if (run_dir / runs.STATE_NAME).exists():
                 _check_same(before, config, run_dir)
@@ -225,7 +225,7 @@ def evaluate_run(
     The caller must hold the run (``runs.hold_run``), so that all of them describe one player.
     `report` gets the evaluations before anything is written, which a full disk may prevent.
     """
-    config = load_config(run_dir / runs.CONFIG_NAME)
+    config = read_config(run_dir / runs.CONFIG_NAME)
     settings, rules = config.evaluation, Rules.make(config.env.rules, config.env.players)
     baselines = _BASELINES if rules.players == 2 else _LARGE_BASELINES
     opponents = list(dict.fromkeys([*baselines, *settings.opponents]))
@@ -355,7 +355,7 @@ class SeedRuns:
         """
         run_dir, change = self._run_dir(seed), ""
         if is_begun(run_dir):
-            before, config = load_config(run_dir / runs.CONFIG_NAME), self._config_of(seed)
+            before, config = read_config(run_dir / runs.CONFIG_NAME), self._config_of(seed)
             if config.compile == "auto":
                 config = config.model_copy(update={"compile": before.compile})
             _check_same(before, config, run_dir, fixed=("",))
@@ -394,7 +394,7 @@ class SeedRuns:
             note(f"seed {seed}: {run_dir}")
         is_resumed = is_begun(run_dir)
         result = train_run(
-            load_config(run_dir / runs.CONFIG_NAME) if is_resumed else self._config_of(seed),
+            read_config(run_dir / runs.CONFIG_NAME) if is_resumed else self._config_of(seed),
             None if is_resumed else run_dir,
             run_dir if is_resumed else None,
             progress=self.is_shown,
