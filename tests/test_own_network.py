@@ -187,6 +187,82 @@ class Scaled(Base):  # Replaces its buffer by the statistics of the last calls.
         return found / self.scale
 
 
+class Cached(Base):  # Makes a buffer in its first call, and keeps statistics in it.
+    def features(self, x):
+        found = super().features(x)
+        if not hasattr(self, "mask"):
+            self.register_buffer("mask", torch.ones(8))
+        if self.training:
+            self.mask = 0.9 * self.mask + 0.1 * found.detach().std(0)
+        return found * self.mask
+
+
+class Empty(Base):  # Fills a buffer in its first call.
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.register_buffer("mask", None)
+
+    def features(self, x):
+        found = super().features(x)
+        if self.mask is None:
+            self.mask = torch.ones(8)
+        return found * self.mask
+
+
+class Table(Base):  # Keeps a table for the number of rows.
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.register_buffer("table", torch.ones(0, 1), persistent=False)
+
+    def features(self, x):
+        if len(self.table) != len(x):
+            self.table = torch.ones(len(x), 1)
+        return super().features(x) * self.table
+
+
+class SavedTable(Table):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.register_buffer("table", torch.ones(0, 1))
+
+
+class Late(Base):  # Makes a layer in its first call.
+    def features(self, x):
+        found = super().features(x)
+        if not hasattr(self, "more"):
+            self.more = nn.Linear(8, 8)
+        return self.more(found)
+
+
+class Expanded(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.register_buffer("places", torch.arange(8).expand(2, -1))
+
+    def features(self, x):
+        return super().features(x)[:, self.places[0]]
+
+
+class Zeros(Base):  # Weights of zero that are no layers: whole numbers, and a variance.
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.count = nn.Parameter(torch.zeros(2, dtype=torch.int64), requires_grad=False)
+        self.variance = nn.Parameter(torch.zeros(8), requires_grad=False)
+
+    def features(self, x):
+        return super().features(x) / torch.sqrt(self.variance + 1e-3)
+
+
+class OnlyZeros(Base):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.offset = nn.Parameter(torch.zeros(8), requires_grad=False)
+
+    def features(self, x):
+        assert not self.offset.any()
+        return super().features(x)
+
+
 class Copies(Base):
     def features(self, x):
         return super().features(x * 2 - 1)
@@ -442,6 +518,7 @@ def test_own_code_without_permission_raises(code, monkeypatch):
         ("network.module", "mine.py:Detached", ["fails", "grad"]),
         ("network.module", "mine.py:Locked", ["fails", "lock"]),
         ("network.module", "mine.py:Complex", ["wave", "complex64"]),
+        ("network.module", "mine.py:SavedTable", ["shape", "table", "persistent=False"]),
         ("env.observation", "mine.py:Encoder", ["MyEncoder"]),
     ],
 )
@@ -465,11 +542,12 @@ def test_own_network_requires_ppo(code, algorithm):
 USUAL = [
     *("Kept", "Hooked", "OldNorm", "Spectral", "Tied", "Lazy"),
     *("Dropped", "Buffered", "Scaled", "Writes", "Normed"),
+    *("Cached", "Empty", "Table", "Late", "Expanded", "Zeros", "OnlyZeros"),
 ]
 
 
 @pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
-@quick_cases("name", USUAL, ["Kept", "Dropped", "Buffered"])
+@quick_cases("name", USUAL, ["Kept", "Dropped", "Buffered", "Cached", "Table", "Zeros"])
 def test_usual_network_trains_plays_and_resumes(name, code, tmp_path, monkeypatch, quick):
     config = recipe(
         code,
@@ -486,12 +564,36 @@ def test_usual_network_trains_plays_and_resumes(name, code, tmp_path, monkeypatc
     assert evaluate(str(folder), "easy", "micro", 4).faults == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "threads"), [("Base", 2), ("Kept", 1), ("Hooked", 1), ("Dropped", 1), ("Spectral", 1)]
-)
-def test_threads_share_no_network_that_keeps_state(code, name, threads):
-    learner = make_learner(recipe(code, network={"module": f"{code}:{name}"}, threads=2))
-    assert learner.learnt.threads.num_threads == threads
+@pytest.mark.parametrize("name", ["Kept", "Hooked", "Dropped", "Spectral", "Table"])
+def test_threads_share_no_network_that_keeps_state(code, name, tmp_path, quick, capsys):
+    config = recipe(code, network={"module": f"{code}:{name}"}, threads=2)
+    assert make_learner(config).learnt.threads.num_threads == 1
+    train(config, tmp_path / "run")
+    assert capsys.readouterr().err.count("threads: ") == 1
+
+
+@pytest.mark.parametrize("name", ["Base", "Empty", "Late"])
+def test_threads_share_network_that_keeps_no_state(code, name, tmp_path, quick, capsys):
+    config = recipe(code, network={"module": f"{code}:{name}"}, threads=2)
+    assert make_learner(config).learnt.threads.num_threads == 2
+    train(config, tmp_path / "run")
+    assert "threads: " not in capsys.readouterr().err
+
+
+def test_layer_made_in_first_call_learns(code):
+    learner = make_learner(recipe(code, network={"module": f"{code}:Late"}))
+    before = learner.network.module.more.weight.clone()
+    learner.update()
+    assert not torch.equal(before, learner.network.module.more.weight)
+
+
+def test_warm_up_keeps_statistics_made_in_first_call(code):
+    learner = make_learner(recipe(code, network={"module": f"{code}:Cached"}))
+    networks = learner.network, learner.average.network
+    before = [network.module.mask.clone() for network in networks]
+    learner.warm_up()
+    for network, mask in zip(networks, before, strict=True):
+        assert torch.equal(network.module.mask, mask)
 
 
 def test_network_that_writes_to_input_learns_alike(code):

@@ -55,10 +55,7 @@ class OwnNetwork(nn.Module):
         self.keeps_state = False
         with self._blamed():
             self.module = factory(self._positions.shape[1:], self._num_actions).float()
-            with torch.no_grad():
-                parts = itertools.chain(self.module.parameters(), self.module.buffers())
-                if any(map(is_lazy, parts)):
-                    self._try(self.module)  # makes the weights of lazy layers
+            self._complete()
         for key, value in self.module.state_dict().items():
             if not isinstance(value, Tensor) or value.is_complex() or value.is_quantized:
                 kind = getattr(value, "dtype", type(value).__name__)
@@ -79,6 +76,25 @@ class OwnNetwork(nn.Module):
             for name, tensor in self.module.state_dict().items()
         }
 
+    def _complete(self) -> None:
+        """Make the weights and buffers that the module makes in its first call, such as a mask.
+
+        A module that makes none is not called. Earlier buffers keep their values.
+        """
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            rows = 2  # a batch norm takes no single row in training
+            parts = itertools.chain(self.module.parameters(), self.module.buffers())
+            if any(map(is_lazy, parts)):  # and cannot be copied
+                self._try(self.module, rows)
+            trial = copied(self.module)
+            self._try(trial, rows)
+            if _shapes_of(trial) != _shapes_of(self.module):
+                buffers = buffers_of(self.module)
+                self._try(self.module, rows)
+                restore_buffers(self.module, buffers)
+        for buffer in self.module.buffers():  # nothing can be copied to an expanded one
+            buffer.data = buffer.contiguous()
+
     # -- checks ------------------------------------------------------------------------------------
     def check(self) -> None:
         """Try a copy of the module as a player, on one and on several positions.
@@ -88,26 +104,39 @@ class OwnNetwork(nn.Module):
         """
         with torch.random.fork_rng(devices=[]), torch.no_grad(), self._blamed():
             trial = copied(self.module).eval()
-            for weights in trial.parameters():
-                if not weights.any():  # such a layer would hide what is before it
-                    weights.normal_()
             self._try(trial, 1)
-
-            def weigh(observations: Array, _: Array) -> Array:
-                given = torch.from_numpy(observations).float()
-                logits, values = trial(given)
-                found: Array = torch.cat([logits, values.reshape(len(given), 1)], 1).numpy()
-                return found
-
             self._try(trial)
-            legal = np.pad(self._legal, [(0, 0), (0, 1)], constant_values=True)  # and the value
-            check_rows(SETTING, self.name, weigh, self._positions, legal)
+            self._check_rows(trial)
+            zeros = [one for one in trial.parameters() if one.is_floating_point() and not one.any()]
+            for weights in zeros:  # they hide what is before them
+                weights.data = 0.1 * torch.rand_like(weights)
+            if zeros and self._works(trial):
+                self._check_rows(trial)
+
+    def _works(self, module: nn.Module) -> bool:
+        try:
+            self._try(module)
+        except Exception:  # of many types
+            return False
+        return True
+
+    def _check_rows(self, module: nn.Module) -> None:
+        """Raise if the outputs of a module for a position depend on the other positions."""
+
+        def weigh(observations: Array, _: Array) -> Array:
+            given = torch.from_numpy(observations).float()
+            logits, values = module(given)
+            found: Array = torch.cat([logits, values.reshape(len(given), 1)], 1).numpy()
+            return found
+
+        legal = np.pad(self._legal, [(0, 0), (0, 1)], constant_values=True)  # and the value
+        check_rows(SETTING, self.name, weigh, self._positions, legal)
 
     def check_learning(self) -> None:
         """Try a copy of the module as the trainer uses it, with gradients.
 
         Raises:
-            HeartsError: if it fails.
+            HeartsError: if it fails, or cannot be saved because a buffer changes its shape.
         """
         with torch.random.fork_rng(devices=[]), self._blamed():
             trial = copied(self.module)
@@ -122,6 +151,13 @@ class OwnNetwork(nn.Module):
                 for (one, version), (two, number) in zip(before, after, strict=True)
             )
             self.keeps_state = not (is_same and torch.equal(random, torch.get_rng_state()))
+        saved = self.module.state_dict()
+        for key, value in trial.state_dict().items():
+            if key not in saved or saved[key].shape != value.shape:
+                raise HeartsError(
+                    f"{SETTING}: {self.name!r} changes the shape of its buffer {key!r}, so a "
+                    "checkpoint cannot hold it; register it with persistent=False"
+                )
 
     def _blamed(self) -> contextlib.AbstractContextManager[None]:
         shape = ", ".join(map(str, ("n", *self._positions.shape[1:])))
@@ -231,6 +267,28 @@ class _Detaching(TorchFunctionMode):
             tensor, memo = args
             return memo.setdefault(id(tensor), tensor.detach().clone())
         return func(*args, **(kwargs or {}))
+
+
+def buffers_of(module: nn.Module) -> dict[str, Tensor]:
+    """Return copies of the buffers, such as the statistics of a batch norm, by name."""
+    return {name: buffer.clone() for name, buffer in module.named_buffers()}
+
+
+def restore_buffers(module: nn.Module, values: Mapping[str, Tensor]) -> None:
+    """Copy values to the buffers of the same name and shape.
+
+    The others are left as they are: a call made them, such as a mask for a number of rows.
+    """
+    with torch.no_grad():
+        for name, buffer in module.named_buffers():
+            if name in values and values[name].shape == buffer.shape:
+                buffer.copy_(values[name])
+
+
+def _shapes_of(module: nn.Module) -> dict[str, torch.Size]:
+    """Return the shapes of weights and buffers, by name."""
+    parts = itertools.chain(module.named_parameters(), module.named_buffers())
+    return {name: part.shape for name, part in parts}
 
 
 def _state_of(module: nn.Module) -> list[tuple[Any, int]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from hearts_agents.base import check_rules
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
+from hearts_agents.models.own_network import OwnNetwork
 from hearts_agents.spec import make_agent, quoted_path
 from hearts_env.solve.best_response import action_probs_in, exploitability
 from hearts_env.solve.tree import Tree
@@ -142,6 +143,12 @@ class Trainer:
                 display.say(f"warning: {self.code_change}; the model card lists both versions")
             if warning := self.learner.warm_up():
                 display.say(f"warning: {warning}")
+            own = self.learner.network
+            if isinstance(own, OwnNetwork) and own.keeps_state and self.config.threads > 1:
+                display.say(
+                    f"threads: one thread computes {quoted(own.name)}, because its forward changes "
+                    "it or draws random numbers, like a batch norm or dropout"
+                )
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
                 (run_dir / runs.EVALUATION_NAME).unlink(missing_ok=True)  # outdated from here on

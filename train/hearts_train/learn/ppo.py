@@ -54,7 +54,13 @@ from torch.nn.functional import cross_entropy, log_softmax
 
 from hearts_agents.models.checkpoint import find_encoder
 from hearts_agents.models.network import Network, NetworkAgent
-from hearts_agents.models.own_network import ModulePolicy, OwnNetwork, blaming_module
+from hearts_agents.models.own_network import (
+    ModulePolicy,
+    OwnNetwork,
+    blaming_module,
+    buffers_of,
+    restore_buffers,
+)
 from hearts_agents.user_code import describe
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
@@ -391,9 +397,7 @@ class Learner:
         if self.average is not None:
             self.average.weights.data.lerp_(self.learnt.weights.data, 1.0 - keep)
             self.average.round()
-            buffers = zip(self.average.network.buffers(), self.network.buffers(), strict=True)
-            for average, learnt in buffers:
-                average.copy_(learnt)
+            restore_buffers(self.average.network, dict(self.network.named_buffers()))
 
     # -- making ------------------------------------------------------------------------------------
     @property
@@ -504,7 +508,9 @@ class Learner:
         Returns:
             A warning if torch cannot compile the loss, otherwise an empty text.
         """
-        before, buffers = self.games.state(), [one.clone() for one in self._buffers()]
+        before = self.games.state()
+        networks = [one.network for one in (self.learnt, self.average) if one is not None]
+        buffers = [buffers_of(network) for network in networks]
         has_ended = False
         while not has_ended:
             self._play(1)
@@ -516,14 +522,9 @@ class Learner:
         warning = self._compile(batch) if self.config.compile is True else ""
         self._try(batch)
         self.games.restore(before, "games")
-        for buffer, value in zip(self._buffers(), buffers, strict=True):
-            buffer.copy_(value)
+        for network, values in zip(networks, buffers, strict=True):
+            restore_buffers(network, values)
         return warning
-
-    def _buffers(self) -> list[Tensor]:
-        """Return the buffers of all networks, such as the statistics of a batch norm."""
-        networks = [shared.network for shared in (self.learnt, self.average) if shared is not None]
-        return [buffer for network in networks for buffer in network.buffers()]
 
     def _try(self, batch: Decisions) -> None:
         """Compute gradients and discard them, in this thread and then in all."""
