@@ -32,6 +32,7 @@ from tests.slow import quick_cases
 from tests.test_cli import run
 from tests.test_runs import evaluation, make
 from tests.training_runs import quick
+from tests.waiting import timeless
 
 __all__ = ["quick"]
 
@@ -86,6 +87,11 @@ def test_evaluation_of_a_run_is_of_its_player(name):
         assert (entered["kind"], entered["digest"]) == ("NetworkAgent", wanted)
         spec = AgentSpec.from_json(entered["spec"])
         assert (row["agent"], spec.digest(spec.make())) == (spec.text, wanted)
+
+    again = run(*shlex.split(row["command"])[1:], "--json")
+    assert timeless(json.loads(again.stdout)) == timeless(
+        json.loads((Path(name) / "evaluation.json").read_text())
+    )
 
     # The printed commands and paths.
     said = result.stdout.partition("Play against it: ")

@@ -127,9 +127,9 @@ def command_line() -> str:
 
 
 def with_origin(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with version, platform and command added."""
-    origin = {"version": __version__, "platform": platform_versions(), "command": command_line()}
-    return record | {name: value for name, value in origin.items() if name not in record}
+    """Return a record with this command, and with version and platform if it lacks them."""
+    origin = {"version": __version__, "platform": platform_versions()}
+    return origin | record | {"command": command_line()}
 
 
 def write_json(result: dict[str, Any] | list[dict[str, Any]], target: str) -> None:

@@ -285,7 +285,7 @@ class Benchmark:
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """Return the part of the record that may differ when it is played again."""
         return {
-            "command": None,
+            "command": self.contest.command,
             "platform": platform_versions(),
             "isolated": self.contest.isolate,
             "ms_per_card": {

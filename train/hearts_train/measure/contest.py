@@ -28,6 +28,7 @@ from hearts_env.support.arguments import (
     check_seed,
 )
 from hearts_train.executor import check_executor, spread
+from hearts_train.measure.commands import command_of
 from hearts_train.measure.duel import Block, Duel, MatchBlock, deals_digest, unseen
 from hearts_train.measure.participants import (
     AgentLike,
@@ -168,6 +169,7 @@ class Contest:
         first = [(0, j) for j in range(1, len(agents))]
         self.pairings = list(pairings(self.rules)) if pairings is not None else first
         self._open_duels = open_duels if len(self.pairings) <= open_duels else 1
+        self.command = ""
         self._store: Store | None = None
         self._known: dict[tuple[int, ...], Any] = {}
         self._report: TaskProgress = unseen
@@ -261,6 +263,7 @@ class Contest:
             "rules_in_full": self.rules.to_dict(),
             "deals_digest": deals_digest(self.rules, self.seed, deals) if is_of_deals else "",
             "isolated": self.isolate,
+            "command": self.command,
         }
 
     def _close_players(self, most: int) -> None:
@@ -304,6 +307,8 @@ class Contest:
             **about: Other settings that determine the results. A file to continue must have equal
                 ones.
         """
+        specs = [participant.spec for participant in self.participants]
+        self.command = command_of(work, specs, {**self.settings(), **about})
         settings = {"work": work, **self.settings(), "about": about}
         with saving(save, resume, RESULTS, settings) as self._store:
             for record in [] if self._store is None else self._store.records:

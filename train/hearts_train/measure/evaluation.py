@@ -97,6 +97,7 @@ class Result:
         isolated: True if each player had its own process.
         version: Version of this package.
         platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command that repeats the work: ``hearts ...``, or a call if agents are objects.
     """
 
     seed: int
@@ -107,6 +108,7 @@ class Result:
     isolated: bool = False
     version: str = __version__
     platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
+    command: str = field(default="", repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types, followed by the fields of ``Result``."""

@@ -15,7 +15,7 @@ import functools
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -91,6 +91,7 @@ class Tournament:
             than two players both ways.
         standings: The ranking, best first. Ties are in the order entered.
         interrupted: True if play was stopped early.
+        command: The command that repeats the work, as in a ``Result``.
     """
 
     agents: tuple[str, ...]
@@ -100,6 +101,7 @@ class Tournament:
     evaluations: dict[Pairing, Evaluation]
     standings: tuple[Standing, ...]
     interrupted: bool = False
+    command: str = field(default="", repr=False)
 
     def margin(self, row: int, column: int) -> tuple[float, Interval]:
         """Return the margin of one agent over another in points per deal, with its 95 % interval.
@@ -157,6 +159,7 @@ class Tournament:
             "interrupted": self.interrupted,
             "version": __version__,
             "platform": platform_versions(),
+            "command": self.command,
             "rules_in_full": Rules.make(self.rules).to_dict(),
             "ranking": plain(self.standings),
             "pairings": pairings,
@@ -232,6 +235,7 @@ def tournament(
         evaluations=evaluations,
         standings=_standings(names, evaluations, contest.rules.players),
         interrupted=interrupted,
+        command=contest.command,
     )
 
 
