@@ -209,6 +209,7 @@ Commands that train a config get the overrides of `smaller`, too.
 
 OWN_FILES = {
     "deal.txt": "examples/champion_deals.txt",
+    "learned.safetensors": "docs/results/leaderboard/demo/demo.safetensors",
     "low_bot.py": "examples/bots/low_bot.py",
     "my.yaml": "configs/demo.yaml",
 }
