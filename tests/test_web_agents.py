@@ -15,7 +15,7 @@ from hearts_train.web import players
 from hearts_train.web.app import create_app
 from hearts_train.web.folders import ServerFolder
 from hearts_train.web.players import Players
-from tests.players import code_named
+from tests.players import CODE, code_named
 from tests.waiting import wait_until
 from tests.web import LIMIT, PERSON_LEADS
 from tests.web_browser import browsing, serving
@@ -190,6 +190,32 @@ def test_further_agent_is_listed_without_its_path(tmp_path, monkeypatch):
     names = list(listed.listed)
     assert names == [*players.SHIPPED, "mine.py:Mine", "mine.py:Mine (2)", "pro (2)"]
     assert str(tmp_path) not in json.dumps(listed.to_json())
+
+
+def test_saved_table_finds_its_agent_among_others(tmp_path):
+    files = [tmp_path / name / "bot.py" for name in "ab"]
+    for place, file in enumerate(files):
+        file.parent.mkdir()
+        file.write_text(CODE.format(-place))
+    one, other = (f"{file}:Mine" for file in files)
+    data = tmp_path / "data"
+    with serving(data, one) as client, browsing(client) as browser:
+        token = browser.token
+        table = browser.create("micro", "bot.py:Mine")["table"]
+    with serving(data, other, one) as client, browsing(client, token, table) as browser:
+        (listed,) = browser.welcome["tables"]
+        assert listed["table"] == table
+        shown = browser.ask(type="watch", table=table)
+        assert [seat["name"] for seat in shown["seats"]] == ["You", "bot.py:Mine (2)"]
+        (live,) = client.app.state.manager._live.values()
+        assert live.table.seats[1].spec == one
+        browser.play_on()
+    files[0].write_text(CODE.format(0) + "# changed\n")
+    for agents in ([other], [other, one]):
+        with serving(data, *agents) as client, browsing(client, token, table) as browser:
+            assert browser.welcome["tables"] == []
+            refused = browser.ask(type="watch", table=table)
+            assert (refused["code"], str(tmp_path) in refused["text"]) == ("unknown_agent", False)
 
 
 def test_table_without_its_agent_says_so(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from typing import Any
 from starlette.websockets import WebSocket
 
 from hearts_env import HeartsError, Rules
+from hearts_env.support.errors import quoted
 from hearts_train.web import messages
 from hearts_train.web.folders import ServerFolder
 from hearts_train.web.messages import Act, Create, OfPosition, OfTable, Request, Sit
@@ -402,10 +403,16 @@ class TableManager:
             log.error("table %s: %s (%r)", name, error, error.__cause__ or error)
             text = "table: its file cannot be read; start another"
             raise Refusal("unknown_table", text) from None
-        agents = {seat.agent for seat in table.seats if seat.agent}
-        if lacking := agents - self.players.listed.keys():
-            text = f"table: {min(lacking)} is missing; start the server with --agent for it"
-            raise Refusal("unknown_agent", text)
+        for seat in table.seats:
+            if seat.agent:
+                found = self.players.name_of(seat)
+                if found is None:
+                    text = (
+                        f"table: its player {quoted(seat.agent)} has changed or is not on this "
+                        "server any more; start another table, or the server with --agent for it"
+                    )
+                    raise Refusal("unknown_agent", text)
+                seat.agent = found
         return table
 
     async def create(self, browser: Connection, request: Create) -> LiveTable:
@@ -423,10 +430,13 @@ class TableManager:
             text = f"seats: {rules.name} is for {rules.players}; {len(request.seats)} are given"
             raise Refusal("not_fit", text)
         me = Seat(owner=browser.owner, name=request.name or "You")
-        seats = [me if wish.me else Seat(agent=wish.agent) for wish in request.seats]
-        for seat in seats:
-            if seat.agent:
-                await self.players.check_fits(seat.agent, rules)
+        for wish in request.seats:
+            if wish.agent:
+                await self.players.check_fits(wish.agent, rules)
+        seats = [
+            me if wish.me else self.players.seat_of(wish.agent) if wish.agent else Seat()
+            for wish in request.seats
+        ]
         if request.seed is not None and any(seat.kind == "open" for seat in seats):
             text = "seed: other people must not be dealt known cards; omit it"
             raise Refusal("not_allowed", text)

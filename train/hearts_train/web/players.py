@@ -26,7 +26,7 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.analysis import best_hinter, hint
 from hearts_train.measure.participants import Participant
-from hearts_train.web.table import Refusal
+from hearts_train.web.table import Refusal, Seat
 
 SHIPPED = ("champion", "pimc", "pro", "standard", "easy")
 """The package's own players on the list, strongest first."""
@@ -105,6 +105,7 @@ class Listed(Participant):
 
     Attributes:
         name: The name for browsers.
+        entered: Its full name for ``make_agent``, and the digest of its code and weights.
         workers: The threads in which it decides.
     """
 
@@ -116,6 +117,7 @@ class Listed(Participant):
         """
         super().__init__(spec, 0)
         self.name = name
+        self.entered = self.spec.text or "", self.digest  # before rules change the digest
         self.workers = Workers(name)
         self._spare: list[Agent] = []
 
@@ -202,6 +204,19 @@ class Players:
     def to_json(self) -> list[dict[str, Any]]:
         """Return the list for `welcome`."""
         return [{"name": agent.name, "games": agent.games} for agent in self.listed.values()]
+
+    def seat_of(self, name: str) -> Seat:
+        """Return a seat of an agent on the list."""
+        spec, digest = self.listed[name].entered
+        return Seat(agent=name, spec=spec, digest=digest)
+
+    def name_of(self, seat: Seat) -> str | None:
+        """Return the present name of the agent of a saved seat, or None if it is not listed.
+
+        Names depend on the whole list, so another server may give this one to another agent.
+        """
+        found = (one for one in self.listed.values() if one.entered == (seat.spec, seat.digest))
+        return next((one.name for one in found), None)
 
     async def check_fits(self, name: str, rules: Rules) -> None:
         """Refuse an agent that is not on the list or cannot play these rules."""

@@ -45,11 +45,15 @@ class Seat:
 
     Attributes:
         agent: The agent's name on the server's list, or "".
+        spec: The agent's full name for ``make_agent``, or "". Browsers do not see it.
+        digest: The digest of the agent's code and weights, or None if it has none.
         owner: The digest of the person's token, or "".
         name: The person's name.
     """
 
     agent: str = ""
+    spec: str = ""
+    digest: str | None = None
     owner: str = ""
     name: str = ""
 
