@@ -337,7 +337,7 @@ def test_part_without_all_its_games_is_played_again(tmp_path, formats):
 
 
 def test_compressed_arrays_are_refused(tmp_path):
-    arrays = making.play_part(Seating(ASKED), 1)[making._names(1)[-1]]
+    arrays = making.play_part(Seating(ASKED), 1)[0][making._names(1)[-1]]
     (tmp_path / "one.npz").write_bytes(arrays)
     assert making.Episodes.from_bytes(arrays, ASKED).counts["games"] == 10
     with np.load(tmp_path / "one.npz") as found:

@@ -55,8 +55,12 @@ _KIND = FileKind(
 )
 
 
-def play_part(seating: Seating, number: int) -> dict[str, bytes]:
-    """Play a part, in any process, and return its files, as content by path in the folder."""
+def play_part(seating: Seating, number: int) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Play a part, in any process.
+
+    Returns:
+        Its files, as content by path in the folder. And its record.
+    """
     options, played = seating.options, seating.play(number)
     texts = tables.hand_histories(played, options)
     games, decisions, episodes = _names(number)
@@ -66,7 +70,7 @@ def play_part(seating: Seating, number: int) -> dict[str, bytes]:
         files[decisions] = tables.decisions_bytes(played, options)
     if "minari" in options.formats:
         files[episodes] = Episodes.of(played, options, texts).to_bytes()
-    return files
+    return files, _record(number, files, options)
 
 
 @dataclass(frozen=True)
@@ -135,9 +139,10 @@ def make_dataset(
             contextlib.closing(spread(work, missing, workers=workers, backend=backend)) as parts,
         ):
             report(len(finished), number)
-            for place, part in zip(missing, parts, strict=True):
-                finished[place] = _write_part(folder, place, part, options)
-                store.append(finished[place])
+            for place, (files, record) in zip(missing, parts, strict=True):
+                _write_part(folder, files)
+                store.append(record)
+                finished[place] = record
                 report(len(finished), number)
         with show("writing") as report:
             if "minari" in options.formats:
@@ -216,9 +221,8 @@ def _finished(
         number = entry.get("part")
         if type(number) is int and 0 <= number < parts:
             with contextlib.suppress(Exception):  # damaged tables and arrays raise many types
-                record = _record(folder, number, options)
-                is_whole = None not in record["files"].values()
-                if record == entry and is_whole and _has_form(record["counts"], options, number):
+                record = _record(number, _read_part(folder, number, options), options)
+                if record == entry and _has_form(record["counts"], options, number):
                     found[number] = record
     return found
 
@@ -230,38 +234,38 @@ def _has_form(counts: dict[str, Any], options: DatasetOptions, number: int) -> b
     return counts["games"] == games and len(counts["scores"]) == options.rules.players
 
 
-def _write_part(
-    folder: Path, number: int, part: dict[str, bytes], options: DatasetOptions
-) -> dict[str, Any]:
-    """Write the files of a part, and return its record."""
-    for name, data in part.items():
+def _write_part(folder: Path, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         write_whole(folder / name, data)
-    return _record(folder, number, options)
 
 
-def _record(folder: Path, number: int, options: DatasetOptions) -> dict[str, Any]:
+def _read_part(folder: Path, number: int, options: DatasetOptions) -> dict[str, bytes]:
+    """Return the files of a part, as content by path in the folder."""
+    *parquet, episodes = _names(number)
+    names = parquet * ("parquet" in options.formats) + [episodes] * ("minari" in options.formats)
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def _record(number: int, files: dict[str, bytes], options: DatasetOptions) -> dict[str, Any]:
     """Return the record of a part, from its files.
 
     Raises:
-        Exception: of any type, if a file is missing, damaged or of another part.
+        Exception: of any type, if a file is damaged or of another part.
     """
-    games, decisions, episodes = _names(number)
-    names: list[str] = []
+    games, _, episodes = _names(number)
     counts: list[dict[str, Any]] = []
-    if "parquet" in options.formats:
-        names += [games, decisions]
-        counts.append(tables.counts_of((folder / games).read_bytes()))
-    if "minari" in options.formats:
-        names.append(episodes)
-        counts.append(Episodes.from_bytes((folder / episodes).read_bytes(), options).counts)
+    if games in files:
+        counts.append(tables.counts_of(files[games]))
+    if episodes in files:
+        counts.append(Episodes.from_bytes(files[episodes], options).counts)
     if counts[0] != counts[-1]:
         raise ValueError("the table of games and the episodes differ")
-    return {
-        "part": number,
-        "files": {name: _described(folder / name) for name in names},
-        "counts": counts[0],
+    digests = {
+        name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in files.items()
     }
+    return {"part": number, "files": digests, "counts": counts[0]}
 
 
 def _episodes(
@@ -281,10 +285,8 @@ def _files(folder: Path) -> dict[str, Any]:
     return {name: _described(folder / name) for name in own}
 
 
-def _described(path: Path) -> dict[str, Any] | None:
-    """Return the size and the digest of a file, or None if it is not there."""
-    if kind_of(path) != "file":
-        return None
+def _described(path: Path) -> dict[str, Any]:
+    """Return the size and the digest of a file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"bytes": path.stat().st_size, "sha256": digest}
