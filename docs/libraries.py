@@ -7,6 +7,7 @@ environment of its own. If one cannot be installed or fails, the others continue
 
     python docs/libraries.py [NAME ...]                       check that the examples run
     python docs/libraries.py --decisions 100000 [NAME ...]    reference results
+    python docs/libraries.py --baselines                      players to compare them with
 
 The check learns from a few decisions and writes ``docs/results/libraries.json``. Reference results
 follow the protocol of docs/benchmark.md. Each game and each seed of ``--rules`` and ``--seeds`` is
@@ -32,19 +33,24 @@ from typing import Any
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.programs.process import kill_child, start_child
+from hearts_env import __version__
 from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import write_json
 from hearts_env.support.interrupts import exit_status, interruptible
 from hearts_train import benchmark, evaluate, exploitability
 from hearts_train.measure.benchmark import TRACKS
+from hearts_train.measure.evaluation import platform_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 RESULTS = ROOT / "docs" / "results" / "libraries.json"
 REFERENCE = ROOT / "docs" / "results" / "reference"
+BASELINES = ROOT / "docs" / "results" / "baselines.json"
 _INSTALL_SECONDS = 1800.0
 _CHECK = ["--decisions", "5000", "--rules", "mini"]
 """The arguments of a check of an example that learns."""
+GAMES = ["two_player", "mini"]
+COMPARED = ("easy", "standard", "pro", "pimc", "champion", "equilibrium")
 CURVE_OPPONENTS = ("standard", "pro", "pimc")
 CURVE_DEALS = 500
 
@@ -170,19 +176,22 @@ def reference(
     arguments = ["--decisions", decisions, "--seed", seed, "--rules", rules, "--save", player]
     report = run(name, venvs, limit, list(map(str, arguments)))
     curve = [point(path, rules) for path in [*sorted(snapshots(player)), player]]
-    record = benchmark(player, rules)
+    about = {"example": name, "what": subject(name), "platform": platform_versions()}
+    return {**about, **report, "curve": curve, "final": final(player, rules)}
+
+
+def final(agent: str | Path, rules: str) -> dict[str, Any]:
+    """Return the figures of a player on all development deals."""
+    record = benchmark(agent, rules)
     result = record["result"]
-    final = {key: result[key] for key in ("protocol", "split", "deals", "margin", "ci95")}
-    final |= {
+    return {
+        **{key: result[key] for key in ("protocol", "split", "deals", "margin", "ci95")},
         "sha256": record["sha256"],
         "digest": result["agent"]["digest"],
         "opponents": {one["opponent"]: one["margin"] for one in result["opponents"]},
         "faults": sum(one["faults"] for one in result["opponents"]),
         "exploitability": (result["exploitability"] or {}).get("exploitability"),
     }
-    platform = record["run"]["platform"]
-    about = {"example": name, "what": subject(name), "platform": platform}
-    return {**about, **report, "curve": curve, "final": final}
 
 
 def snapshots(player: Path) -> list[Path]:
@@ -192,15 +201,35 @@ def snapshots(player: Path) -> list[Path]:
 
 def point(path: Path, rules: str) -> dict[str, Any]:
     """Return a point of a learning curve: margins, and on small decks the exploitability."""
-    track = TRACKS[rules]
-    played = evaluate(path, list(CURVE_OPPONENTS), rules, CURVE_DEALS, track.seed("dev"))
     _, meta = read_checkpoint(path)
+    exact = round(exploitability(path, rules), 6) if TRACKS[rules].is_exact else None
     return {
         "decisions": meta.training["decisions"],
         "cpu_seconds": meta.training["cpu_seconds"],
-        "margins": {one.opponent: round(one.margin, 4) for one in played},
-        "exploitability": round(exploitability(path, rules), 6) if track.is_exact else None,
+        "margins": curve_margins(path, rules),
+        "exploitability": exact,
     }
+
+
+def curve_margins(agent: str | Path, rules: str) -> dict[str, float]:
+    """Return a player's margins over the opponents of the learning curves."""
+    seed = TRACKS[rules].seed("dev")
+    played = evaluate(agent, list(CURVE_OPPONENTS), rules, CURVE_DEALS, seed)
+    return {one.opponent: round(one.margin, 4) for one in played}
+
+
+def measure_baselines() -> None:
+    """Measure the players of each game that reference results are compared with."""
+    rows = []
+    for name, rules in itertools.product(COMPARED, GAMES):
+        if name == "equilibrium" and not TRACKS[rules].is_exact:
+            continue
+        row = {"agent": name, "rules": rules, "margins": curve_margins(name, rules)}
+        rows.append({**row, "final": final(name, rules)})
+        print(f"{name}, {rules}: margin {rows[-1]['final']['margin']:+.2f}", flush=True)
+    command = "python docs/libraries.py --baselines"
+    about = {"version": __version__, "platform": platform_versions(), "command": command}
+    write_json(BASELINES, {**about, "baselines": rows})
 
 
 def measure(given: argparse.Namespace, names: Sequence[str], venvs: Path) -> list[str]:
@@ -256,7 +285,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run the examples, each with its library.")
     parser.add_argument("names", nargs="*", help="examples (default: all)")
     parser.add_argument("--decisions", type=int, help="measure reference results of this budget")
-    parser.add_argument("--rules", nargs="+", default=["two_player", "mini"], help="their games")
+    parser.add_argument("--baselines", action="store_true", help="measure players to compare with")
+    parser.add_argument("--rules", nargs="+", default=GAMES, help="their games")
     parser.add_argument("--seeds", type=seeds, default="0-2", help="their seeds (0-2)")
     parser.add_argument("--limit", type=float, help="seconds per run (600; reference: 3600)")
     parser.add_argument("--venvs", type=Path, default=ROOT / "build" / "examples", metavar="FOLDER")
@@ -269,6 +299,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names, venvs = given.names or all_names(), given.venvs.resolve()
     try:
         with interruptible():
+            if given.baselines:
+                measure_baselines()
+                return 0
             if given.decisions is None:
                 return bool(check_all(given, names, venvs))
             return bool(measure(given, list(filter(learns, names)), venvs))

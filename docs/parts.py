@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -382,7 +383,7 @@ def benchmark_tracks() -> str:
 
 @part
 def reference(decisions: str) -> str:
-    """Return the reference results of a budget, with a row per recipe, best first."""
+    """Return the reference results of a budget and the baselines, best first."""
     runs = [run for run in results("reference/*") if run["budget"] == int(decisions)]
     rows = []
     for example in {run["example"] for run in runs}:
@@ -391,14 +392,22 @@ def reference(decisions: str) -> str:
             for rules in ("two_player", "mini")
         )
         library = " ".join(next(iter(two[0]["versions"].items())))
-        margins = [[run["final"]["margin"] for run in own] for own in (two, mini)]
+        reached = [[run["final"]["margin"] for run in own] for own in (two, mini)]
         exact = [run["final"]["exploitability"] for run in mini]
         minutes = [[run["cpu_seconds"] / 60 for run in own] for own in (two, mini)]
         cells = [f"[`{example}`](../examples/{example}.py)", library, two[0]["opponents"]]
-        cells += [spread(margins[0], "+.2f"), spread(margins[1], "+.2f"), spread(exact, ".2f")]
+        cells += [*(spread(own, "+.2f") for own in reached), spread(exact, ".2f")]
         cells += [", ".join(f"{statistics.fmean(own):.1f}" for own in minutes)]
         cells += [", ".join(str(len(own)) for own in (two, mini))]
-        rows.append((statistics.fmean(margins[0]), cells))
+        rows.append((statistics.fmean(reached[0]), cells))
+    [measured] = results("baselines")
+    finals = {(row["agent"], row["rules"]): row["final"] for row in measured["baselines"]}
+    for agent in {agent for agent, _ in finals}:
+        found = [finals.get((agent, rules)) for rules in ("two_player", "mini")]
+        margins = [f"{one['margin']:+.2f}" if one else "" for one in found]
+        exact = points(finals[agent, "mini"]["exploitability"])
+        best = found[0]["margin"] if found[0] else math.inf
+        rows.append((best, [f"*`{agent}`*", "", "", *margins, exact, "", ""]))
     head = ["recipe", "library", "opponents in training", "margin, `two_player`", "margin, `mini`"]
     head += ["exploitability, `mini`", "processor minutes", "seeds"]
     return table(head, [cells for _, cells in sorted(rows, reverse=True)])
