@@ -108,9 +108,7 @@ def compare(commit: str, kinds: list[str]) -> bool:
         try:
             for kind in kinds:
                 here, there = states(ROOT, kind), states(other, kind)
-                wrong = sorted(
-                    name for name in here | there if here.get(name) != there.get(name)
-                )
+                wrong = sorted(name for name in here | there if here.get(name) != there.get(name))
                 differs |= bool(wrong)
                 told = f"differs in {', '.join(wrong)}" if wrong else f"{len(here)} arrays equal"
                 print(f"{kind:20} {told}", flush=True)
