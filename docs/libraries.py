@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="examples (default: all)")
     parser.add_argument("--decisions", type=int, help="measure reference results of this budget")
     parser.add_argument("--baselines", action="store_true", help="measure players to compare with")
-    parser.add_argument("--rules", nargs="+", default=GAMES, help="their games")
+    parser.add_argument("--rules", nargs="+", choices=GAMES, default=GAMES, help="their games")
     parser.add_argument("--seeds", type=seeds, default="0-2", help="their seeds (0-2)")
     parser.add_argument("--limit", type=float, help="seconds per run (600; reference: 3600)")
     parser.add_argument("--venvs", type=Path, default=ROOT / "build" / "examples", metavar="FOLDER")
