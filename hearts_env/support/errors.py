@@ -61,6 +61,11 @@ def quoted(value: object) -> str:
     return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 3] + "..."
 
 
+def bare(name: str) -> str:
+    """Return a name from a user or a file as ``quoted`` does, without the quotation marks."""
+    return quoted(name)[1:-1]
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return the fix for an unknown word: the nearest known word, and all known words."""
     names = [str(name) for name in known]

@@ -40,7 +40,7 @@ from hearts_agents.user_code import blamed, find_class, is_code
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
-from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, quoted
+from hearts_env.support.errors import CheckpointError, HeartsError, bare, did_you_mean, quoted
 from hearts_env.support.files import kind_of
 from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 
@@ -209,12 +209,12 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
             continue
         if tensor.dtype not in (np.float32, np.float16):
             raise CheckpointError(
-                f"{quoted(name)[1:-1]}: is {tensor.dtype} in {where!r}; a player's weights are "
+                f"{bare(name)}: is {tensor.dtype} in {where!r}; a player's weights are "
                 "float32 or float16"
             )
         if not (is_module or np.isfinite(tensor).all()):
             raise CheckpointError(
-                f"{quoted(name)[1:-1]}: has infinite or NaN values in {where!r}; the training "
+                f"{bare(name)}: has infinite or NaN values in {where!r}; the training "
                 "diverged: take an earlier checkpoint"
             )
     return {
@@ -350,6 +350,6 @@ def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Chec
     for name in {**expected, **shapes}:
         if shapes.get(name) != expected.get(name):
             raise CheckpointError(
-                f"{quoted(name)[1:-1]}: has shape {quoted(shapes.get(name))} in {where!r}; its "
+                f"{bare(name)}: has shape {quoted(shapes.get(name))} in {where!r}; its "
                 f"layers {quoted(list(meta.layers))} need {expected.get(name)}"
             )

@@ -21,6 +21,7 @@ from hearts_env.support.errors import MAX_QUOTED, HeartsError, did_you_mean, quo
 from hearts_env.support.files import read_limited
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.plain_yaml import Loader
+from hearts_train.screen import printable
 
 _MAX_CONFIG = 100_000  # bytes; all settings written out take some 2,000
 
@@ -250,5 +251,5 @@ def _section_at(place: Iterable[int | str]) -> Any:
 
 def _shortened(text: str) -> str:
     """Return another library's message as one printable line of bounded length."""
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
+    line = printable(" ".join(text.split()))
     return line if len(line) <= 200 else line[:197] + "..."

@@ -12,7 +12,7 @@ import numpy as np
 
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_agents.spec import path_name, quoted_path
-from hearts_env.support.errors import quoted
+from hearts_env.support.errors import bare
 from hearts_env.support.files import write_json, write_whole
 from hearts_train.learn.config import AVERAGE, SELF
 from hearts_train.learn.log import History
@@ -257,7 +257,7 @@ def _code(text: str) -> str:
 
 def _digests(code: OwnCode) -> str:
     """Return the parts of a run's code, each with the beginning of its digest."""
-    parts = ((quoted(name)[1:-1], of or "unknown") for name, of in code.digests.items())
+    parts = ((bare(name), of or "unknown") for name, of in code.digests.items())
     return ", ".join(f"{_code(name)} {of[:16]}" for name, of in parts)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from hearts_env import HeartsError
-from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.errors import bare, did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,7 +56,7 @@ def takes(settings: type, home: Callable[..., Any]) -> Callable[[Callable[P, R]]
             for name in kwargs:
                 if name not in known:
                     raise HeartsError(
-                        f"{quoted(name)[1:-1]}: {function.__name__} has no such argument; "
+                        f"{bare(name)}: {function.__name__} has no such argument; "
                         f"{did_you_mean(name, known)}"
                     )
             return function(*args, **kwargs)
