@@ -222,8 +222,12 @@ class Benchmark:
         show: Show = silent,
     ) -> dict[str, Any]:
         """Play the benchmark and return the record, with the arguments of ``benchmark``."""
-        about = {"track": self.track.name, "split": self.split, "deals": self.deals}
-        about |= {"decisions": self.decisions}
+        about = {
+            "track": self.track.name,
+            "split": self.split,
+            "deals": self.deals,
+            "decisions": self.decisions,
+        }
         with self.contest.saved(save, resume, "benchmark", **about):
             found = list(evaluations(self.contest, self.deals, show))
         if len(found) < len(self.field) or found[-1].interrupted:
