@@ -29,7 +29,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,22 @@ def _measures(encoder: Encoder, rules: Rules) -> dict[str, Any]:
         places = [[block.name, block.seat, block.size] for block in blocks(rules)]
         layout = hashlib.sha256(json.dumps(places).encode()).hexdigest()[:16]
     return {"size": math.prod(encoder.space(rules).shape), "layout": layout}
+
+
+def check_fit(
+    argument: str, layers: Sequence[int], rules: Rules, encoder: Encoder, where: str = ""
+) -> None:
+    """Raise CheckpointError unless layers of these sizes map the observations to the actions.
+
+    A message names `argument` and, with the preposition, the place where they are.
+    """
+    need = (math.prod(encoder.space(rules).shape), rules.num_actions)
+    if (layers[0], layers[-1]) != need:
+        raise CheckpointError(
+            f"{argument}: {quoted(list(layers))}{where} do not fit {rules.name}, which needs "
+            f"{need[0]} inputs with this observation and {need[1]} outputs; give the rules and the "
+            "observation of the training"
+        )
 
 
 def save_checkpoint(
@@ -293,15 +309,7 @@ def _parse_header(
         raise CheckpointError(f"rules: the rules in {where!r} cannot be played: {error}") from None
     encoder = _check_encoder(where, parsed["encoder"], rules)
     layers, activation, module = _check_network(where, parsed["network"])
-    for end, need, what in (
-        (0, parsed["encoder"]["size"], "observation"),
-        (-1, rules.num_actions, "actions"),
-    ):
-        if layers[end] != need:
-            raise CheckpointError(
-                f"network.layers: {quoted(list(layers))} in {where!r} do not fit the {what}; "
-                f"the size must be {need}"
-            )
+    check_fit("network.layers", layers, rules, find_encoder(encoder), f" in {where!r}")
     is_greedy = header.get("greedy") != "false"
     return Checkpoint(rules, encoder, layers, activation, parsed["training"], module, is_greedy)
 

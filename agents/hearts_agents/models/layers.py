@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hearts_agents.models.checkpoint import ACTIVATIONS, Checkpoint, save_checkpoint
+from hearts_agents.models.checkpoint import ACTIVATIONS, Checkpoint, check_fit, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_env.encoders import make_encoder
 from hearts_env.rules.rules import Rules
@@ -81,13 +80,7 @@ def save_policy(
     sizes = Network(tensors).sizes
     if len(sizes) > 2 and found is None and activation is None:
         raise HeartsError("activation: is not among the layers; give relu or tanh")
-    need = (math.prod(make_encoder(observation).space(rules).shape), rules.num_actions)
-    if (sizes[0], sizes[-1]) != need:
-        raise HeartsError(
-            f"layers: they have {sizes[0]} inputs and {sizes[-1]} outputs; {observation!r} of "
-            f"{rules.name} has {need[0]} and {need[1]}; give the rules and observation that they "
-            "were trained on, and weights as (outputs, inputs)"
-        )
+    check_fit("layers", sizes, rules, make_encoder(observation))
     meta = Checkpoint(
         rules=rules,
         encoder=observation,
@@ -132,15 +125,12 @@ def _parse_layers(layers: Iterable[Any]) -> tuple[dict[str, Array], str | None]:
             f"layers: {' - '.join(kinds) or 'none'} cannot be saved: it must begin and end with a "
             f"linear layer and have the same activation between all; {_GIVE}"
         )
-    for number in itertools.count(1):
-        if f"policy.{number}.weight" not in tensors:
-            break
-        outputs = len(tensors[f"policy.{number - 1}.weight"])
-        inputs = tensors[f"policy.{number}.weight"].shape[1]
-        if inputs != outputs:
+    weights = [array for array in tensors.values() if array.ndim == 2]
+    for number, (before, after) in enumerate(itertools.pairwise(weights), 1):
+        if after.shape[1] != len(before):
             raise HeartsError(
-                f"layers: linear layer {number} takes {inputs} inputs and the one before gives "
-                f"{outputs}; give weights as (outputs, inputs), in order"
+                f"layers: linear layer {number} takes {after.shape[1]} inputs and the one before "
+                f"gives {len(before)}; give weights as (outputs, inputs), in order"
             )
     return tensors, between.pop() if between else None
 

@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 
 from hearts_agents.base import Actions, Probs, StochasticAgent, check_turn, check_views
-from hearts_agents.models.checkpoint import Checkpoint, find_encoder, read_checkpoint
+from hearts_agents.models.checkpoint import Checkpoint, check_fit, find_encoder, read_checkpoint
 from hearts_agents.user_code import code_file, is_code
 from hearts_env.batch.batch import BatchGame
 from hearts_env.batch.views import BatchView
@@ -309,14 +309,7 @@ class NetworkAgent(EncoderAgent):
         self.checkpoint = checkpoint
         self.name = str(checkpoint.training.get("name", "network")) if checkpoint else "network"
         self._known: Rules = self.rules
-        need = (math.prod(self.encoder.space(self.rules).shape), self.rules.num_actions)
-        sizes = network.sizes
-        if (sizes[0], sizes[-1]) != need:
-            raise CheckpointError(
-                f"network.layers: {list(sizes)} do not fit; "
-                f"these rules and this encoder need {need[0]} "
-                f"inputs and {need[1]} outputs"
-            )
+        check_fit("network.layers", network.sizes, self.rules, self.encoder)
 
     def weigh(self, observations: Array, legal: Array) -> Array:
         """Return the logits of the actions, ``(n, num_actions) float32``."""
