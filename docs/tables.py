@@ -8,7 +8,8 @@ A generated part stands between two comments and is never edited by hand::
 NAME is one of `PARTS` with its arguments. It comes from code (the fields of ``Rules``) or from a
 file in ``docs/results``. ``output`` is the output of the Python blocks before it, back to the last
 such part, so a page cannot show an outdated answer. ``shown EXPRESSION as NAME.svg: CAPTION`` is a
-value's picture in a notebook, in ``docs/images``.
+value's picture in a notebook, in ``docs/images``. ``curves BUDGET decisions`` and ``minutes`` draw
+the learning curves of the reference results there.
 
     python docs/tables.py            write every part anew
     python docs/tables.py PAGE ...   those of some pages
@@ -31,6 +32,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from curves import reference_picture
 from parts import PARTS, pages, rows
 
 from hearts_env.encoders import ENCODERS
@@ -73,11 +75,20 @@ def picture(words: str, page: Path, names: dict[str, Any], *, write: bool) -> st
     """Return the body of a ``shown`` part.
 
     Raises:
-        SystemExit: if the picture in ``docs/images`` differs and `write` is False.
+        SystemExit: as ``placed``.
     """
     expression, _, rest = words.partition(" as ")
     file, _, caption = rest.partition(": ")
-    path, data = DOCS / "images" / file, eval(expression, names)._repr_svg_().encode()
+    return placed(eval(expression, names)._repr_svg_(), file, caption, page, write=write)
+
+
+def placed(svg: str, file: str, caption: str, page: Path, *, write: bool) -> str:
+    """Return the Markdown of a picture in ``docs/images``.
+
+    Raises:
+        SystemExit: if the picture there differs and `write` is False.
+    """
+    path, data = DOCS / "images" / file, svg.encode()
     if not path.exists() or path.read_bytes() != data:
         if not write:
             raise SystemExit(f"{page}: docs/images/{file} is stale; run make docs-tables")
@@ -118,6 +129,10 @@ def render(text: str, name: str = "page", *, run: bool | None = None, write: boo
             else:
                 words = found["name"].partition(" ")[2]
                 body = picture(words, Path(name), names, write=write)
+        elif word == "curves":
+            budget, over = arguments
+            file, svg = f"reference_{over}_{budget}.svg", reference_picture(int(budget), over)
+            body = placed(svg, file, f"Learning curves by {over}", Path(name), write=write)
         elif word == "rows":
             body = rows(first.removeprefix("rows "), *template)
         elif word in PARTS:
