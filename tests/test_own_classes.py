@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import subprocess
 import sys
 import threading
@@ -15,8 +17,9 @@ from hearts_env import HeartsError
 from hearts_env.encoders import ENCODERS, register_encoder
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_train.executor import spread
+from hearts_train.measure.contest import Contest
 from hearts_train.measure.evaluation import evaluate
-from tests.players import Lowest
+from tests.players import CODE, Lowest
 from tests.refusals import raises_hearts_error
 
 SCRIPT = """
@@ -47,6 +50,8 @@ class Legal:
 
 
 class Highest(Agent):
+    files = ("script.py",)
+
     def act_batch(self, views):
         seen = views.observe("legal")
         return np.where(seen, np.arange(seen.shape[1]), -1).argmax(1)
@@ -89,6 +94,7 @@ def output_of(backend: str, folder: Path, *, is_script: bool) -> str:
     ran = subprocess.run(
         [sys.executable, str(file) if is_script else "-", backend, str(folder / "runs")],
         input=None if is_script else SCRIPT,
+        cwd=folder,  # that of the files that a notebook declares
         env=python_environment(),
         capture_output=True,
         text=True,
@@ -129,6 +135,33 @@ def test_packed_class_of_main_is_loaded_elsewhere(monkeypatch):
     space: dict = {"__name__": "__main__"}
     exec("class Mine:\n    def act(self):\n        return 42\n", space)
     assert loaded_elsewhere(packed("agent", space["Mine"](), "none"), "value.act()") == "42"
+
+
+@pytest.fixture
+def with_file(tmp_path) -> Contest:
+    """A contest of an object that declares the file ``weights``. Its module is not importable."""
+    (tmp_path / "weights").write_text("1")
+    (tmp_path / "mine.py").write_text(CODE.format(0) + "    files = ('weights',)\n")
+    return Contest([find_code(f"{tmp_path / 'mine.py'}:Mine")(), "easy"], "micro")
+
+
+@pytest.mark.slow
+def test_file_of_object_is_found_in_another_process(with_file):
+    (mine, _) = with_file.participants
+    assert mine.digest == hashlib.sha256(b"\0" * 7 + b"\x01" + b"1").hexdigest()
+    shown = "(value.participants[0].digest, value.participants[0].files)"
+    found = loaded_elsewhere(packed("contest", with_file, ""), shown)
+    assert found == str((mine.digest, mine.files))
+
+
+def test_other_file_of_object_elsewhere_is_an_error(with_file, tmp_path):
+    sent = packed("contest", with_file, "")
+    (tmp_path / "weights").write_text("2")
+    with raises_hearts_error(HeartsError, "agent", "'Mine'"):
+        pickle.loads(sent)
+    (tmp_path / "weights").unlink()
+    with raises_hearts_error(HeartsError, "files", "'weights'", "'Mine'"):
+        pickle.loads(sent)
 
 
 class Locked(Lowest):

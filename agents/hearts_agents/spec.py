@@ -81,6 +81,8 @@ class AgentSpec:
         text: The full name in records, which can be parsed again, or None for an object.
         options: The options after the name, as text.
         agent: The object, if the kind is OBJECT.
+        files: The files that the object has declared in another process, or None. In this one its
+            code may be elsewhere.
     """
 
     kind: Kind
@@ -88,6 +90,7 @@ class AgentSpec:
     text: str | None
     options: Mapping[str, str] = field(default_factory=dict)
     agent: Any = None
+    files: Mapping[str, Path] | None = None
 
     @classmethod
     def parse(cls, agent: Any) -> AgentSpec:
@@ -298,6 +301,14 @@ class AgentSpec:
     # -- identity ---------------------------------------------------------------------------------
     def declared_files(self, agent: Agent) -> dict[str, Path]:
         """Return the files that the code of `agent` declares, by name."""
+        for name, path in (self.files or {}).items():
+            if kind_of(path) != "file":
+                raise HeartsError(
+                    f"files: {quoted(name)} of {quoted(self.label)} is not at {str(path)!r} on "
+                    "this machine; copy it there"
+                )
+        if self.files is not None:
+            return dict(self.files)
         code = self.factory if self.kind is Kind.CODE else None
         return declared_files(unadapted(agent), code)
 

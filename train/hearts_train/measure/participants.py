@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +148,11 @@ class Participant:
         finally:
             player.close()
 
-    def to_send(self) -> AgentSpec | Agent:
-        """Return the specification from which another process makes it, or the agent itself."""
+    def to_send(self) -> AgentSpec:
+        """Return the specification from which another process makes it, with an agent object."""
         if self.spec.is_named:
             return self.spec
-        return self.agent
+        return replace(self.spec, agent=self.agent, files=self.files)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything that identifies the agent, as JSON types."""
@@ -195,8 +196,9 @@ class Seat:
         self._time_limit = time_limit
         is_program = isinstance(participant._agent, ExternalAgent)  # has its own process anyway
         if participant.isolate and not is_program:
-            name, made_of = participant.name, participant.to_send()
-            self._player: Agent = Isolated(name, made_of, rules, seed, time_limit)
+            spec = participant.spec
+            made_of = spec if spec.is_named else participant.agent
+            self._player: Agent = Isolated(participant.name, made_of, rules, seed, time_limit)
         else:
             self._player = self._fresh(seed)
         self._is_open = True
@@ -322,7 +324,7 @@ def check_same(participants: Sequence[Participant], digests: Sequence[str | None
         HeartsError: the digests differ.
     """
     for participant, digest in zip(participants, digests, strict=True):
-        if participant.spec.is_named and participant.digest != digest:
+        if participant.digest != digest:
             raise HeartsError(
                 f"agent: {participant.name!r} differs between this process and a worker; its file "
                 "has changed meanwhile, or is another on that machine"
