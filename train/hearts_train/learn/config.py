@@ -429,10 +429,10 @@ class TrainConfig(_Section):
 
     def named(self, *kinds: Named) -> list[str]:
         """Return what the settings of these kinds name, each once."""
-        found = dict.fromkeys(name for kind in kinds for _, name in self._names(kind))
+        found = dict.fromkeys(name for kind in kinds for _, name in self._names_of(kind))
         return list(found)
 
-    def _names(self, kind: Named) -> Iterator[tuple[Sequence[str], str]]:
+    def _names_of(self, kind: Named) -> Iterator[tuple[Sequence[str], str]]:
         return _names(kind, TrainConfig, self, ())
 
     def check_allowed(self, where: str, typed: Sequence[Sequence[str]]) -> None:
@@ -446,7 +446,7 @@ class TrainConfig(_Section):
             HeartsError: if one does.
         """
         for kind in Named:
-            for place, name in self._names(kind):
+            for place, name in self._names_of(kind):
                 if any(place[: len(one)] == tuple(one) for one in typed):
                     continue
                 if kind is Named.AGENT:
