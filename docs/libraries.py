@@ -8,12 +8,17 @@ environment of its own. If one cannot be installed or fails, the others continue
     python docs/libraries.py [NAME ...]                       check that the examples run
     python docs/libraries.py --decisions 100000 [NAME ...]    reference results
     python docs/libraries.py --baselines                      players to compare them with
+    python docs/libraries.py --decisions 100000 --enter NAME  enter the best runs
 
 The check learns from a few decisions and writes ``docs/results/libraries.json``. Reference results
 follow the protocol of docs/benchmark.md. Each game and each seed of ``--rules`` and ``--seeds`` is
 a run of its own. Its result is a file in ``docs/results/reference``. A run that has a file is
 skipped, so the same command continues after a stop. The learned policies stay in the folder of the
 virtual environments. ``docs/tables.py`` shows the results in the pages.
+
+``--enter`` writes an entry of the leaderboard for each game: the weights of the run with the best
+margin as float16, its result on the test deals, and attacks on larger decks. A game that has a
+result is skipped, so the test deals are played once.
 """
 
 from __future__ import annotations
@@ -31,8 +36,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents import make_agent
+from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_agents.programs.process import kill_child, start_child
+from hearts_agents.spec import AgentSpec
 from hearts_env import __version__
 from hearts_env.support.errors import did_you_mean
 from hearts_env.support.files import write_json
@@ -46,7 +53,10 @@ EXAMPLES = ROOT / "examples"
 RESULTS = ROOT / "docs" / "results" / "libraries.json"
 REFERENCE = ROOT / "docs" / "results" / "reference"
 BASELINES = ROOT / "docs" / "results" / "baselines.json"
+LEADERBOARD = ROOT / "docs" / "results" / "leaderboard"
 _INSTALL_SECONDS = 1800.0
+_MOST_SHOWN = 200
+"""Most characters of an error that are shown."""
 _CHECK = ["--decisions", "5000", "--rules", "mini"]
 """The arguments of a check of an example that learns."""
 GAMES = ["two_player", "mini"]
@@ -109,7 +119,9 @@ def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
         finally:
             kill_child(child)
     if status:
-        raise Failed(f"exit status {status}")
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        raise Failed(f"exit status {status}{': ' * bool(last)}{last[:_MOST_SHOWN]}")
 
 
 def prepared(name: str, venvs: Path) -> Path:
@@ -135,7 +147,7 @@ def run(name: str, venvs: Path, limit: float, arguments: Sequence[str]) -> dict[
     """Run an example in its virtual environment, and return its report.
 
     Raises:
-        Failed: if it cannot be installed, fails, or writes no report.
+        Failed: if it cannot be installed, fails, writes no report, or the report shows an error.
     """
     python = prepared(name, venvs)
     with tempfile.TemporaryDirectory() as folder:
@@ -145,7 +157,27 @@ def run(name: str, venvs: Path, limit: float, arguments: Sequence[str]) -> dict[
         if not report.exists():
             raise Failed("it wrote no report")
         found = json.loads(report.read_text(encoding="utf-8"))
+    if error := error_in(found):
+        raise Failed(error)
     return dict(found)
+
+
+def error_in(report: dict[str, Any]) -> str:
+    """Return what a report shows to be wrong with an example, or an empty text."""
+    if report["illegal"]:
+        return f"illegal: it played {report['illegal']} illegal cards; apply the action mask"
+    if not report["decisions"]:
+        return (
+            "decisions: it learned from none; call report.decided with the masks of its turns, and "
+            "report.learned after each update"
+        )
+    for seat, row in enumerate(report["seats"]):
+        if not (row["won"] and row["lost"]):
+            return (
+                f"seats: it won {row['won']} deals and lost {row['lost']} in seat {seat}; call "
+                "report.played with the return of each finished deal, and look for lost rewards"
+            )
+    return ""
 
 
 def check(name: str, venvs: Path, limit: float) -> dict[str, Any]:
@@ -255,6 +287,71 @@ def measure(given: argparse.Namespace, names: Sequence[str], venvs: Path) -> lis
     return failed
 
 
+def best_run(name: str, rules: str, decisions: int) -> tuple[str, dict[str, Any]]:
+    """Return the run of an example with the best margin on the development deals, and its name.
+
+    Raises:
+        Failed: if there is none.
+    """
+    files = REFERENCE.glob(f"{name}-{rules}-{decisions}-*.json")
+    runs = [(file.stem, json.loads(file.read_text(encoding="utf-8"))) for file in sorted(files)]
+    if not runs:
+        raise Failed("it has no result to enter; run without --enter first")
+    return max(runs, key=lambda run: run[1]["final"]["margin"])
+
+
+def enter(name: str, rules: str, decisions: int, venvs: Path) -> str:
+    """Write an entry of the leaderboard with an example's best run, and return the run's name.
+
+    Raises:
+        Failed: if there is no run, its policy is missing or another, or a command fails.
+    """
+    run, record = best_run(name, rules, decisions)
+    player, folder = venvs / "players" / f"{run}.safetensors", LEADERBOARD / name
+    if not player.exists():
+        raise Failed(f"there is no {player}; delete {run}.json and run without --enter")
+    if AgentSpec.parse(player).digest(make_agent(player)) != record["final"]["digest"]:
+        raise Failed(f"{player} is not the policy of {run}.json; give its folder with --venvs")
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors, meta = read_checkpoint(player)
+    weights = f"{name}-{rules}.safetensors"
+    save_checkpoint(folder / weights, tensors, meta, half=True)
+    minutes = f"compute={record['cpu_seconds'] / 60:.1f} minutes of one core"
+    declared = ["authors=hearts-env contributors", minutes]
+    declared += [] if repeats(meta) else ["repeats=no"]
+    words = ["benchmark", weights, "--split", "test"]
+    words += [word for fact in declared for word in ("--declare", fact)]
+    commands = [[*words, "--json", f"{rules}.json"]]
+    if not TRACKS[rules].is_exact:
+        attack = ["exploit", weights, "--attackers", "belief,lbr_endings", "--deals", "100"]
+        commands.insert(0, [*attack, "--json", f"{rules}-attacks.json"])
+    for command in commands:
+        done = subprocess.run([sys.executable, "-m", "hearts_train.cli", *command], cwd=folder)
+        if done.returncode:
+            raise Failed(f"hearts {command[0]}: exit status {done.returncode}")
+    return run
+
+
+def repeats(meta: Checkpoint) -> bool:
+    """Return whether a policy plays the same on every processor. Only tanh and softmax vary."""
+    return meta.greedy and meta.activation == "relu"
+
+
+def enter_all(given: argparse.Namespace, names: Sequence[str], venvs: Path) -> list[str]:
+    """Write the missing entries of the leaderboard, and return the names of those that failed."""
+    failed = []
+    for name, rules in itertools.product(names, given.rules):
+        if (LEADERBOARD / name / f"{rules}.json").exists():
+            continue
+        try:
+            outcome = f"entered {enter(name, rules, given.decisions, venvs)}"
+        except Failed as error:
+            failed.append(name)
+            outcome = str(error)
+        print(f"{name}, {rules}: {outcome}", flush=True)
+    return failed
+
+
 def check_all(given: argparse.Namespace, names: Sequence[str], venvs: Path) -> list[str]:
     """Check examples, and return the names of those that failed."""
     failed = []
@@ -290,7 +387,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=seeds, default="0-2", help="their seeds (0-2)")
     parser.add_argument("--limit", type=float, help="seconds per run (600; reference: 3600)")
     parser.add_argument("--venvs", type=Path, default=ROOT / "build" / "examples", metavar="FOLDER")
+    enters = "enter the best runs into the leaderboard instead (needs --decisions and names)"
+    parser.add_argument("--enter", action="store_true", help=enters)
     given = parser.parse_args(arguments)
+    if given.enter and not (given.decisions and given.names):
+        print("--enter: needs --decisions and the names of examples", file=sys.stderr)
+        return 2
     for name in given.names:
         if name not in all_names():
             print(f"{name}: unknown example; {did_you_mean(name, all_names())}", file=sys.stderr)
@@ -304,6 +406,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 0
             if given.decisions is None:
                 return bool(check_all(given, names, venvs))
+            if given.enter:
+                return bool(enter_all(given, names, venvs))
             return bool(measure(given, list(filter(learns, names)), venvs))
     except KeyboardInterrupt:
         print("stopped; the same command continues", file=sys.stderr)

@@ -267,7 +267,9 @@ def percent(record: dict[str, Any]) -> str:
 
 
 def spread(values: Sequence[float], form: str, unit: str = "") -> str:
-    """Format mean ± standard deviation, or a single value alone."""
+    """Format mean ± standard deviation, a single value alone, and no value as an empty text."""
+    if not values:
+        return ""
     mean = f"{statistics.fmean(values):{form}}"
     if len(values) < 2:
         return mean + unit
@@ -391,15 +393,16 @@ def reference(decisions: str) -> str:
             [run for run in runs if (run["example"], run["rules"]) == (example, rules)]
             for rules in ("two_player", "mini")
         )
-        library = " ".join(next(iter(two[0]["versions"].items())))
+        some = (two or mini)[0]
+        library = " ".join(next(iter(some["versions"].items())))
         reached = [[run["final"]["margin"] for run in own] for own in (two, mini)]
         exact = [run["final"]["exploitability"] for run in mini]
         minutes = [[run["cpu_seconds"] / 60 for run in own] for own in (two, mini)]
-        cells = [f"[`{example}`](../examples/{example}.py)", library, two[0]["opponents"]]
+        cells = [f"[`{example}`](../examples/{example}.py)", library, some["opponents"]]
         cells += [*(spread(own, "+.2f") for own in reached), spread(exact, ".2f")]
-        cells += [", ".join(f"{statistics.fmean(own):.1f}" for own in minutes)]
+        cells += [", ".join(f"{statistics.fmean(own):.1f}" if own else "" for own in minutes)]
         cells += [", ".join(str(len(own)) for own in (two, mini))]
-        rows.append((statistics.fmean(reached[0]), cells))
+        rows.append((statistics.fmean(reached[0]) if two else -math.inf, cells))
     [measured] = results("baselines")
     finals = {(row["agent"], row["rules"]): row["final"] for row in measured["baselines"]}
     for agent in {agent for agent, _ in finals}:
@@ -424,8 +427,10 @@ def leaderboard(track: str) -> str:
         by = f"[{entry['authors']}]({entry['code']})" if "code" in entry else entry["authors"]
         times = [ms for ms, _ in record["run"]["ms_per_card"].values()]
         repeats = "repeats" not in entry
-        margin, taken = "≈ " * (not repeats) + interval(result), taken_from(result)
-        cells = [place, f"`{result['agent']['name']}`", margin, taken if repeats else ""]
+        exact = result["exploitability"] or {"one_draw": False}
+        taken = "" if exact["one_draw"] and not repeats else taken_from(result)
+        margin = "≈ " * (not repeats) + interval(result)
+        cells = [place, f"`{result['agent']['name']}`", margin, taken]
         cells += [format_ms(statistics.fmean(times)), trained_class(result["decisions"]), by]
         rows.append([*cells, entry.get("compute", "")])
     head = ["place", "agent", "margin over the field", "lost to the best attacker", "ms per card"]

@@ -11,6 +11,7 @@ and the policy's file at each fifth of it. Nothing of an algorithm is here.
 from __future__ import annotations
 
 import argparse
+import inspect
 import platform
 import resource
 import time
@@ -23,6 +24,7 @@ import numpy as np
 
 import hearts_env
 from hearts_agents import save_policy
+from hearts_env import HeartsError
 from hearts_env.support.files import write_json
 
 OUTCOMES = ("won", "lost", "drawn")
@@ -73,7 +75,12 @@ class Report:
         self.illegal += int(offender) == int(seat)
 
     def decided(self, masks: Any) -> None:
-        """Count the learner's decisions: rows of masks ``(..., num_actions)`` with a choice."""
+        """Count the learner's decisions.
+
+        Args:
+            masks: the masks of its turns, ``(..., num_actions)``. Turns with one legal action do
+                not count.
+        """
         self.decisions += int((np.asarray(masks).sum(axis=-1) > 1).sum())
 
     def _cpu_seconds(self) -> float:
@@ -163,9 +170,20 @@ class Learning(Report):
         """Note that the policy has learned from all decisions counted so far.
 
         Args:
-            layers: returns the layers of the present policy, for ``hearts_agents.save_policy``.
+            layers: a function that returns the layers of the present policy, as
+                ``hearts_agents.save_policy`` takes them: ``lambda: actor``.
             **form: other arguments of ``save_policy``, such as ``activation``.
+
+        Raises:
+            HeartsError: if `layers` is not a function, or the decisions exceed the budget.
         """
+        if not inspect.isroutine(layers):
+            raise HeartsError("layers: is not a function; give one, like lambda: actor")
+        if self.is_over:
+            raise HeartsError(
+                f"decisions: {self.decisions:,} are more than the {self.options.decisions:,} of "
+                "the budget; stop when is_over, before learning from the last ones"
+            )
         self._learned, self._layers, self._form = self.decisions, layers, form
         point = POINTS * self._learned // self.options.decisions
         if self._saved < point < POINTS:
@@ -173,7 +191,11 @@ class Learning(Report):
             self._saved = point
 
     def _save(self, path: Path) -> None:
-        assert self._layers is not None
+        if self._layers is None:
+            raise HeartsError(
+                f"decisions: the {self.options.decisions:,} of the budget were counted before the "
+                "first update; update more often, and call learned after each update"
+            )
         spent = {"decisions": self._learned, "cpu_seconds": self._cpu_seconds()}
         facts = {"name": path.stem, **spent, **self._recipe}
         given = {"observation": "flat", "greedy": self._greedy, "training": facts} | self._form

@@ -418,6 +418,25 @@ def test_fields_independent_of_chance_are_compared(played, way, change):
     assert found(forgery(result, way, change), repeats="no")
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "holds"),
+    [
+        ("exploitability", lambda value: value + 0.9e-4, True),
+        ("exploitability", lambda value: value - 2e-4, False),
+        ("best_responses", lambda values: [values[0] + 0.9e-4, values[1]], True),
+        ("best_responses", lambda values: [values[0], values[1] - 2e-4], False),
+        ("best_responses", lambda values: values[:1], False),
+        ("infosets", lambda _: [1, 1], False),
+        ("exploitability", lambda _: None, False),
+    ],
+)
+def test_exploitability_may_differ_by_rounding_only(played, name, change, holds):
+    result, found = played
+    forged = forgery(result, ("exploitability", name), change)
+    assert found(forged)
+    assert (found(forged, repeats="no") == []) is holds
+
+
 # ---- entries -------------------------------------------------------------------------------------
 def test_entry_keeps_declarations_and_verifies_beside_its_code(tmp_path, monkeypatch):
     home = tmp_path / "mine"

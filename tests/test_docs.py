@@ -316,9 +316,15 @@ def test_leaderboard_shows_margin_attacker_and_decisions(entry, results):
     ):
         assert f"| {told} |" in row
     assert "standard-v1" not in parts.leaderboard("mini")
-    results("leaderboard/standard", entry | {"entry": {"authors": "A", "repeats": "no"}})
+
+
+@pytest.mark.parametrize(("one_draw", "shown"), [(False, "2.230, exact"), (True, "")])
+def test_entry_that_varies_shows_exploitability_without_draws(entry, results, one_draw, shown):
+    exact = entry["result"]["exploitability"] | {"one_draw": one_draw}
+    record = record_of(entry["result"] | {"exploitability": exact}, entry["run"])
+    results("leaderboard/standard", record | {"entry": {"authors": "A", "repeats": "no"}})
     row = parts.leaderboard("micro").splitlines()[-1]
-    assert row.startswith(f"| 1 | `standard-v1` | ≈ {parts.interval(entry['result'])} |  |")
+    assert row.startswith(f"| 1 | `standard-v1` | ≈ {parts.interval(entry['result'])} | {shown} |")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import runpy
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +17,9 @@ import pytest
 from hearts_agents import make_agent, save_policy
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.spec import AgentSpec
-from hearts_env import Rules, hearts_v0
+from hearts_env import HeartsError, Rules, hearts_v0
 from hearts_train import benchmark, evaluate
+from tests.refusals import raises_hearts_error
 from tests.test_docs import load_script
 
 libraries = load_script("libraries")
@@ -110,17 +112,58 @@ def test_example_learns_within_its_budget(name, monkeypatch, tmp_path):
     assert evaluate(player, "easy", deals=10).faults == 0
 
 
-def test_report_counts_choices_of_the_learner(monkeypatch, tmp_path):
+@pytest.fixture
+def learning(monkeypatch, tmp_path):
+    """The class `Learning`, with options for a budget of five decisions."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(sys, "argv", ["x", "--decisions", "5", "--save", str(tmp_path / "p.x")])
-    learning = runpy.run_path(str(EXAMPLES / "_report.py"))["Learning"]
+    return runpy.run_path(str(EXAMPLES / "_report.py"))["Learning"]
+
+
+def test_report_counts_choices_of_the_learner(learning):
     report = learning("about", "numpy", opponents="itself", greedy=True, settings={})
     report.decided(np.array([[1, 1, 0], [0, 1, 0], [1, 1, 1]]))
     assert (report.decisions, report.is_over, report.fits(3), report.fits(4)) == (2, 0, 1, 0)
     report.learned(lambda: [(np.zeros((28, 200)), None)])
     report.decided(np.ones((2, 2, 3)))
     assert report.is_over
+    with raises_hearts_error(HeartsError, "decisions", "is_over"):
+        report.learned(list)
     assert report.record()["decisions"] == 2  # those of the last rollout are not learned from
+
+
+def test_report_explains_wrong_use(learning, tmp_path):
+    report = learning("about", "numpy", opponents="itself", greedy=True, settings={})
+    with raises_hearts_error(HeartsError, "layers", "lambda"):
+        report.learned([(np.zeros((28, 200)), None)])
+    with raises_hearts_error(HeartsError, "decisions", "more often"):
+        report.finish()
+    assert not (tmp_path / "p.x").exists()
+
+
+ROW = {"won": 1, "lost": 1, "drawn": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        ({}, ""),
+        ({"illegal": 1}, "illegal"),
+        ({"decisions": 0}, "decisions"),
+        ({"seats": [ROW, ROW | {"won": 0}]}, "seats"),
+        ({"seats": [ROW | {"lost": 0}, ROW]}, "seats"),
+    ],
+    ids=str,
+)
+def test_runner_finds_errors_in_reports(change, argument):
+    report = {"illegal": 0, "decisions": 9, "seats": [ROW, ROW]}
+    assert libraries.error_in(report | change).partition(":")[0] == argument
+
+
+def test_failed_program_is_reported_with_its_error(tmp_path):
+    program = ["python", "-c", "print('some'); raise ValueError('too bad')"]
+    with pytest.raises(libraries.Failed, match="exit status 1: ValueError: too bad"):
+        libraries.call([sys.executable, *program[1:]], 60.0, tmp_path / "log")
 
 
 def test_reference_results_are_measured_once(monkeypatch, tmp_path, capsys):
@@ -152,6 +195,65 @@ def test_reference_results_are_measured_once(monkeypatch, tmp_path, capsys):
     assert record["curve"][1]["exploitability"] == pytest.approx(record["final"]["exploitability"])
     digest = AgentSpec.parse(p := tmp_path / "players" / "cleanrl_ppo-micro-10-0.safetensors")
     assert record["final"]["digest"] == digest.digest(make_agent(p))
+
+
+@pytest.fixture
+def entering(monkeypatch, tmp_path):
+    """Two results of a recipe with their policies, the second better; and the commands called."""
+    for name in ("REFERENCE", "LEADERBOARD"):
+        monkeypatch.setattr(libraries, name, tmp_path / name)
+    (tmp_path / "REFERENCE").mkdir()
+    (tmp_path / "players").mkdir()
+    for seed, margin in enumerate((1.0, 2.0)):
+        stem = f"cleanrl_ppo-micro-10-{seed}"
+        path = tmp_path / "players" / f"{stem}.safetensors"
+        layers = [(np.full((8, 90), 1.0 + seed + 2**-12), None)]
+        save_policy(layers, path, "micro", greedy=False, training={"decisions": 9})
+        final = {"margin": margin, "digest": AgentSpec.parse(path).digest(make_agent(path))}
+        record = {"final": final, "cpu_seconds": 90.0}
+        (tmp_path / "REFERENCE" / f"{stem}.json").write_text(json.dumps(record))
+    commands = []
+
+    def called(command, cwd):
+        commands.append(command[3:])
+        (cwd / command[-1]).write_text("{}")
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(libraries.subprocess, "run", called)
+    return commands
+
+
+ENTER = ["--decisions", "10", "--rules", "micro", "--enter"]
+
+
+def test_best_run_enters_the_leaderboard_once(entering, tmp_path, capsys):
+    words = [*ENTER, "--venvs", str(tmp_path), "cleanrl_ppo"]
+    assert libraries.main(words) == 0
+    assert "entered cleanrl_ppo-micro-10-1" in capsys.readouterr().out
+    (command,) = entering
+    assert command[:4] == ["benchmark", "cleanrl_ppo-micro.safetensors", "--split", "test"]
+    assert {"compute=1.5 minutes of one core", "repeats=no"} <= {*command}
+    path = tmp_path / "LEADERBOARD" / "cleanrl_ppo" / command[1]
+    tensors, meta = read_checkpoint(path)
+    assert meta.training["decisions"] == 9
+    assert (tensors["policy.0.weight"] == 2.0).all()  # rounded to float16
+    assert libraries.main(words) == 0
+    assert len(entering) == 1
+
+
+def test_entry_needs_the_policy_of_its_result(entering, tmp_path, capsys):
+    words = [*ENTER, "--venvs", str(tmp_path), "cleanrl_ppo"]
+    path = tmp_path / "players" / "cleanrl_ppo-micro-10-1.safetensors"
+    path.write_bytes(path.with_stem("cleanrl_ppo-micro-10-0").read_bytes())
+    assert libraries.main(words) == 1
+    assert "is not the policy" in capsys.readouterr().out
+    path.unlink()
+    assert libraries.main(words) == 1
+    assert "delete cleanrl_ppo-micro-10-1.json" in capsys.readouterr().out
+    assert libraries.main([*words, "sb3_selfplay"]) == 1
+    assert "no result to enter" in capsys.readouterr().out
+    assert libraries.main(ENTER) == 2
+    assert not entering
 
 
 def test_wrappers_rename_keys_for_a_library(monkeypatch):

@@ -177,6 +177,36 @@ def test_implausible_times_do_not_hold():
         assert slower(wrong, {"easy-v1": [20.0, 0.0], "pro-v1": [20.0, 9.0]})
 
 
+@pytest.mark.parametrize(
+    ("change", "holds"),
+    [
+        ({"margin": 2.6, "ci95": [1.7, 3.5]}, True),  # the standard error of a difference is 0.65
+        ({"margin": 4.5, "ci95": [3.5, 5.5]}, False),
+        ({"margin": 2.6, "ci95": [2.1, 3.1]}, True),
+        ({"margin": 2.6, "ci95": [2.5, 2.7]}, False),
+        ({"margin": 2.6, "ci95": [2.0, 3.8]}, False),
+        ({"deals": 100}, False),
+    ],
+    ids=str,
+)
+def test_attack_may_differ_by_chance_if_declared(change, holds):
+    again = {"margin": 2.0, "ci95": [1.1, 2.9], "over_first": None, "over_first_ci95": None}
+    again |= {"deals": 200}
+    said = again | change
+    assert (script.explained(said, again) == said) is holds
+
+
+def test_result_in_entry_decides_whether_attacks_repeat(entry):
+    files = sorted(entry.iterdir())
+    record = json.loads((entry / "mine.json").read_bytes())
+    digest = record["result"]["agent"]["digest"]
+    assert script.repeats(digest, files)
+    record["entry"]["repeats"] = "no"
+    (entry / "mine.json").write_text(json.dumps(record))
+    assert not script.repeats(digest, files)
+    assert script.repeats("0" * 64, files)
+
+
 @slow
 def test_links_and_damaged_files_do_not_hold(entry):
     (entry / "far.bin").symlink_to(entry.parents[3] / "code.py")

@@ -87,6 +87,9 @@ SPLITS = ("dev", "test")
 MOST_APART = 3.29
 """Most standard errors between two results of an agent that does not repeat its play. One honest
 result in 1,000 differs by more."""
+EXACT_APART = 1e-4
+"""The most by which the exploitability of such an agent may differ, in points per deal. Its
+probabilities are rounded differently on another processor."""
 
 
 _DRAWN_BY = "HeartsBench v1"
@@ -423,7 +426,7 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     # Bounded by the spread of two independent plays, which made-up margins cannot widen.
     spread = min(over.std(ddof=1), math.sqrt(2) * after.std(ddof=1))
     error = spread / math.sqrt(len(over))
-    known = {**new, **_mean([*before]), "exploitability": old.get("exploitability")}
+    known = {**new, **_mean([*before]), "exploitability": _exact(old, new)}
     known["opponents"] = [
         {**one, **{name: its.get(name) for name in _PLAYED}, **_mean([its["margins"]])}
         for one, its in zip(new["opponents"], old["opponents"], strict=True)
@@ -433,6 +436,25 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         f"margin: {old['margin']}, now {new['margin']}: more than {MOST_APART} standard errors "
         "apart"
     ] * (not apart <= MOST_APART * error)
+
+
+def _exact(old: dict[str, Any], new: dict[str, Any]) -> Any:
+    """Return the old exploitability if chance or rounding explains how it differs, else the new.
+
+    Nothing is left to chance in the exploitability of a policy that gives its probabilities.
+    """
+    said, known = old.get("exploitability"), new["exploitability"]
+    if known is None or known["exploitability"] is None or known["one_draw"]:
+        return said
+    try:
+        apart = [abs(said["exploitability"] - known["exploitability"])]
+        for one, other in zip(said["best_responses"], known["best_responses"], strict=True):
+            apart.append(abs(one - other))
+        is_close = max(apart) <= EXACT_APART
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return known
+    numbers = {name: said[name] for name in ("exploitability", "best_responses")}
+    return {**known, **numbers} if is_close else known
 
 
 # ---- files ---------------------------------------------------------------------------------------
