@@ -128,7 +128,7 @@ def test_report_counts_choices_of_the_learner(learning):
     report.decided(np.ones((2, 2, 3)))
     assert report.is_over
     with raises_hearts_error(HeartsError, "decisions", "is_over"):
-        report.learned(list)
+        report.learned(lambda: [(np.zeros((28, 200)), None)])
     assert report.record()["decisions"] == 2  # those of the last rollout are not learned from
 
 
@@ -169,6 +169,7 @@ def test_failed_program_is_reported_with_its_error(tmp_path):
 def test_reference_results_are_measured_once(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(libraries, "REFERENCE", tmp_path / "reference")
     monkeypatch.setattr(libraries, "CURVE_DEALS", 4)
+    monkeypatch.setattr(libraries, "GAMES", ["micro"])
     calls = []
 
     def run(name, venvs, limit, arguments):
@@ -205,10 +206,10 @@ def entering(monkeypatch, tmp_path):
     (tmp_path / "REFERENCE").mkdir()
     (tmp_path / "players").mkdir()
     for seed, margin in enumerate((1.0, 2.0)):
-        stem = f"cleanrl_ppo-micro-10-{seed}"
+        stem = f"cleanrl_ppo-mini-10-{seed}"
         path = tmp_path / "players" / f"{stem}.safetensors"
-        layers = [(np.full((8, 90), 1.0 + seed + 2**-12), None)]
-        save_policy(layers, path, "micro", greedy=False, training={"decisions": 9})
+        layers = [(np.full((12, 112), 1.0 + seed + 2**-12), None)]
+        save_policy(layers, path, "mini", greedy=False, training={"decisions": 9})
         final = {"margin": margin, "digest": AgentSpec.parse(path).digest(make_agent(path))}
         record = {"final": final, "cpu_seconds": 90.0}
         (tmp_path / "REFERENCE" / f"{stem}.json").write_text(json.dumps(record))
@@ -223,15 +224,15 @@ def entering(monkeypatch, tmp_path):
     return commands
 
 
-ENTER = ["--decisions", "10", "--rules", "micro", "--enter"]
+ENTER = ["--decisions", "10", "--rules", "mini", "--enter"]
 
 
 def test_best_run_enters_the_leaderboard_once(entering, tmp_path, capsys):
     words = [*ENTER, "--venvs", str(tmp_path), "cleanrl_ppo"]
     assert libraries.main(words) == 0
-    assert "entered cleanrl_ppo-micro-10-1" in capsys.readouterr().out
+    assert "entered cleanrl_ppo-mini-10-1" in capsys.readouterr().out
     (command,) = entering
-    assert command[:4] == ["benchmark", "cleanrl_ppo-micro.safetensors", "--split", "test"]
+    assert command[:4] == ["benchmark", "cleanrl_ppo-mini.safetensors", "--split", "test"]
     assert {"compute=1.5 minutes of one core", "repeats=no"} <= {*command}
     path = tmp_path / "LEADERBOARD" / "cleanrl_ppo" / command[1]
     tensors, meta = read_checkpoint(path)
@@ -243,13 +244,13 @@ def test_best_run_enters_the_leaderboard_once(entering, tmp_path, capsys):
 
 def test_entry_needs_the_policy_of_its_result(entering, tmp_path, capsys):
     words = [*ENTER, "--venvs", str(tmp_path), "cleanrl_ppo"]
-    path = tmp_path / "players" / "cleanrl_ppo-micro-10-1.safetensors"
-    path.write_bytes(path.with_stem("cleanrl_ppo-micro-10-0").read_bytes())
+    path = tmp_path / "players" / "cleanrl_ppo-mini-10-1.safetensors"
+    path.write_bytes(path.with_stem("cleanrl_ppo-mini-10-0").read_bytes())
     assert libraries.main(words) == 1
     assert "is not the policy" in capsys.readouterr().out
     path.unlink()
     assert libraries.main(words) == 1
-    assert "delete cleanrl_ppo-micro-10-1.json" in capsys.readouterr().out
+    assert "delete cleanrl_ppo-mini-10-1.json" in capsys.readouterr().out
     assert libraries.main([*words, "sb3_selfplay"]) == 1
     assert "no result to enter" in capsys.readouterr().out
     assert libraries.main(ENTER) == 2
