@@ -55,6 +55,8 @@ REFERENCE = ROOT / "docs" / "results" / "reference"
 BASELINES = ROOT / "docs" / "results" / "baselines.json"
 LEADERBOARD = ROOT / "docs" / "results" / "leaderboard"
 _INSTALL_SECONDS = 1800.0
+_MOST_BYTES = 500_000
+"""Most bytes of the weights of an entry."""
 _MOST_SHOWN = 200
 """Most characters of an error that are shown."""
 _CHECK = ["--decisions", "5000", "--rules", "mini"]
@@ -316,6 +318,9 @@ def enter(name: str, rules: str, decisions: int, venvs: Path) -> str:
     tensors, meta = read_checkpoint(player)
     weights = f"{name}-{rules}.safetensors"
     save_checkpoint(folder / weights, tensors, meta, half=True)
+    if (folder / weights).stat().st_size > _MOST_BYTES:
+        (folder / weights).unlink()
+        raise Failed(f"{weights} has more than {_MOST_BYTES:,} bytes; train a smaller network")
     minutes = f"compute={record['cpu_seconds'] / 60:.1f} minutes of one core"
     declared = ["authors=hearts-env contributors", minutes]
     declared += [] if repeats(meta) else ["repeats=no"]
