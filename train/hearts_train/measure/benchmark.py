@@ -443,7 +443,8 @@ def _exact(old: dict[str, Any], new: dict[str, Any]) -> Any:
 
     Nothing is left to chance in the exploitability of a policy that gives its probabilities.
     """
-    said, known = old.get("exploitability"), new["exploitability"]
+    said: Any = old.get("exploitability")
+    known: Any = new["exploitability"]
     if known is None or known["exploitability"] is None or known["one_draw"]:
         return said
     try:
