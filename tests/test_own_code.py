@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
+import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import threading
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
 from hearts_agents.models.checkpoint import read_checkpoint, save_checkpoint
-from hearts_agents.user_code import packed
+from hearts_agents.user_code import TRUST, is_users, packed
 from hearts_env.encoders import ENCODERS, FlatEncoder
 from hearts_train.learn import report, runs, training
 from hearts_train.learn.config import ConfigError
@@ -41,6 +47,10 @@ def plain(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
 SCALE = 1.0
 TABLE = {"a": {1, 2}, "b": frozenset("xyz")}
 LOCK = threading.Lock()
+MEAN = torch.zeros(())
+NET = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Tanh())
+RNG = np.random.default_rng()
+DRAWS = torch.Generator()
 
 
 class Kind(enum.Enum):
@@ -76,10 +86,48 @@ class Other(Learner):
     pass
 
 
-class Locked(Learner):
+def times(factor: float) -> Any:
+    """Return a decorator that multiplies losses."""
+
+    def decorate(method: Any) -> Any:
+        @functools.wraps(method)
+        def decorated(self: Any, some: Any) -> Any:
+            loss, figures = method(self, some)
+            return factor * loss, figures
+
+        return decorated
+
+    return decorate
+
+
+def decorated(factor: float) -> type[Learner]:
+    class Decorated(Learner):
+        @times(factor)
+        def loss(self, some: Any) -> Any:
+            return super().loss(some)
+
+    return Decorated
+
+
+class Busy(Learner):
+    """A learner whose objects change when it trains, or cannot be compared."""
+
+    losses: ClassVar[list[Any]] = []
+
     def loss(self, some: Any) -> Any:
         with LOCK:
-            return super().loss(some)
+            loss, figures = super().loss(some)
+            self.losses.append(loss.detach())
+            MEAN.add_(RNG.random() + torch.rand(1, generator=DRAWS)[0])
+        return NET(MEAN.reshape(1)).sum() * 0 + loss, figures
+
+
+class Starting(Learner):
+    made = 0
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        type(self).made += 1
 
 
 # ---- finished and unfinished runs ----------------------------------------------------------------
@@ -88,14 +136,41 @@ def train_seed(folder: Path, learner: type[Learner] | None, **settings: Any) -> 
     return train(config, folder, seeds=[3], workers=1, progress=False, learner=learner, **settings)
 
 
-@pytest.mark.parametrize("learner", [None, Other])
-def test_finished_seed_of_another_class_is_refused(tmp_path, plain, learner):
-    before = train_seed(tmp_path, Scaled)
-    assert train_seed(tmp_path, Scaled).to_json() == before.to_json()
+def test_finished_seed_of_another_class_is_refused(tmp_path, plain):
+    before = train_seed(tmp_path, decorated(0.5))
+    assert train_seed(tmp_path, decorated(0.5)).to_json() == before.to_json()
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with raises_hearts_error(ConfigError, "run", "seed-3", "Scaled", hint="another folder"):
-        train_seed(tmp_path, learner)
+    for learner in (None, Other, decorated(0.1)):
+        with raises_hearts_error(ConfigError, "run", "seed-3", "Decorated", hint="another folder"):
+            train_seed(tmp_path, learner)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
+
+
+@pytest.mark.parametrize("learner", [Busy, Starting])
+def test_learner_changed_by_its_training_is_reused(tmp_path, plain, learner):
+    before = code_of(recipe(), learner)
+    config = recipe(*SHORT)
+    for seeds in ([3], [3, 5], [3, 5]):
+        found = train(config, tmp_path, seeds=seeds, workers=1, progress=False, learner=learner)
+        assert found.is_finished
+    for seed in (3, 5):
+        (code,) = runs.load_state(tmp_path / f"seed-{seed}" / runs.STATE_NAME).code
+        assert code == before
+
+
+@pytest.mark.slow
+def test_learner_changed_here_is_reused_from_workers(tmp_path, plain):
+    """A learner without a module reaches the workers with the list that training filled."""
+    learner = class_of(
+        "L = Learner\nclass L(L):\n    found = []\n    def loss(self, some):\n"
+        "        self.found.append(1)\n        return Learner.loss(self, some)"
+    )
+    config, folder = recipe(*SHORT), tmp_path / "all"
+    train(config, tmp_path / "one", learner=learner, progress=False)
+    for _ in range(2):
+        found = train(config, folder, seeds=[3, 5], workers=2, progress=False, learner=learner)
+        assert found.is_finished
+        assert learner.found  # type: ignore[attr-defined]
 
 
 def test_finished_runs_of_changed_code_are_refused(tmp_path, plain, monkeypatch):
@@ -108,16 +183,14 @@ def test_finished_runs_of_changed_code_are_refused(tmp_path, plain, monkeypatch)
 
 
 def test_finished_run_of_code_unknown_is_refused(tmp_path, plain):
-    train_seed(tmp_path, Locked)
-    with raises_hearts_error(ConfigError, "run", "Locked", hint="another folder"):
-        train_seed(tmp_path, Locked)
+    train_seed(tmp_path, Other)
     player = tmp_path / "seed-3" / runs.CHECKPOINT_NAME
     tensors, meta = read_checkpoint(player)
     odd = {"learner": "m.L", "digests": {"m.L": "# title\n"}}
     for code in ("none", [], [{"learner": 1}], [odd]):
         save_checkpoint(player, tensors, dataclasses.replace(meta, training={"code": code}))
         with raises_hearts_error(ConfigError, "run", "seed-3", hint="another folder"):
-            train_seed(tmp_path, Locked)
+            train_seed(tmp_path, Other)
 
 
 def test_unfinished_run_of_changed_code_resumes_with_warning(tmp_path, plain, monkeypatch, capsys):
@@ -132,7 +205,7 @@ def test_unfinished_run_of_changed_code_resumes_with_warning(tmp_path, plain, mo
     assert [(one.learner, one.since) for one in history] == [(first.learner, n) for n in (0, 2)]
     card = (tmp_path / "run" / runs.CARD_NAME).read_text()
     for code in history:
-        assert (code.digests[first.learner] or "")[:16] in card
+        assert code.digests[first.learner][:16] in card
     assert history[0] == first != history[1]
 
 
@@ -165,6 +238,18 @@ def test_history_omits_code_that_made_no_update():
     assert continued(history, one, 5) == [one]
 
 
+def test_script_and_import_are_same_code():
+    script, module = OwnCode("__main__.L", {"__main__.L": "1"}), OwnCode("m.L", {"m.L": "1"})
+    assert change_of(script, module) == change_of(module, script) == ""
+    other, ours = OwnCode("m.L", {"m.L": "2"}), OwnCode("hearts_train.L", {})
+    assert "'m.L' has changed" in change_of(script, other)
+    for before, now in ((module, ours), (ours, module)):
+        assert "has changed" in change_of(before, now)
+    found = [learner_code(cell_class(CELL, module=name)) for name in ("__main__", "tests")]
+    assert found[0].learner != found[1].learner
+    assert change_of(*found) == ""
+
+
 def test_names_in_a_card_stay_in_their_line(whole):
     _, meta = read_checkpoint(whole)
     code = to_json([OwnCode("m.L", {"a\n# b`": "0" * 64})])
@@ -187,42 +272,202 @@ def test_own_classes_have_digests_and_others_none():
     assert learner_code(Scaled) == learner_code(Scaled)
     assert learner_code(Scaled).learner == name
     assert learner_code(Scaled).digests[name]
-    assert learner_code(Locked).digests == {f"{__name__}.Locked": None}
 
 
-def class_of(text: str, **names: Any) -> type[Learner]:
+def class_of(text: str, module: str = "__main__", **names: Any) -> type[Learner]:
     """Return the class L of a program without a file, as a notebook defines it."""
-    space = {"__name__": "__main__", "Learner": Learner} | names
+    space = {"__name__": module, "Learner": Learner} | names
     exec(text, space)
     found: type[Learner] = space["L"]
     return found
 
 
 CELL = """
-SCALE = 1
+import contextlib, dataclasses, enum, functools, os, threading
+import numpy as np, pydantic, torch
+from torch import nn
+
+def times(factor):
+    def decorate(method):
+        @functools.wraps(method)
+        def inner(*args): return factor * method(*args)
+        return inner
+    return decorate
+
+class Offset:
+    def __init__(self, by, method):
+        functools.update_wrapper(self, method)
+        self.by = by
+    def __call__(self, some): return self.by + self.__wrapped__(some)
+
+@contextlib.contextmanager
+def limit(most): yield most
+
+@functools.lru_cache
+def cached(x): return x + 61
+
+@functools.partial(Offset, 62)
+def shifted(x):
+    "Shift."
+    return x + 63
+
+@functools.singledispatch
+def chosen(x): return 64
+@chosen.register
+def _(x: int): return 65
+
+@dataclasses.dataclass
+class Settings:
+    scale: float = 66.0
+
+class Model(pydantic.BaseModel):
+    scale: float = 67.0
+
+class Slots:
+    __slots__ = ("one", "two")
+
+class Kind(enum.Enum):
+    ONE = 68
+
+class Numbers(list):
+    def first(self): return 69
+
+class Node: pass
+NODE = Node()
+NODE.itself, NODE.value = NODE, 70
+
 def twice(x): return 2 * x
+def nothing(one, two=()): return one
+def guarded(x):
+    try:
+        x()
+        nothing(x)
+    except ValueError:
+        pass
+
+SCALE = 71
+NAMES = {"one", "two", "three", (1, "four")}
+ARRAY = np.array([72.0])
+TENSOR = torch.tensor([73.0], dtype=torch.bfloat16)
+SPARSE = torch.tensor([0.0, 74.0]).to_sparse()
+torch.manual_seed(0)
+NET = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
+PARTIAL = functools.partial(lambda x, y: x * y + 75, 76)
+FEW = map(twice, [77])
+BOUND = Numbers([78]).first
+LOCK, FILE = threading.Lock(), open(os.devnull)
+
 class Base(Learner):
     def outer(self): return lambda: SCALE
+
 class L(Base):
-    factor = 3
-    def loss(self, some): return twice(some)
+    "Learn."
+    factor = 79
+
+    @times(80)
+    def loss(self, some):
+        "Return it."
+        class Inner:
+            "Inside."
+            value = 81
+        with LOCK:
+            return twice(some), Inner, helpers.used(some), FILE
+
+    @torch.no_grad()
+    def quiet(self): return 82
+
+    @limit(83)
+    def limited(self): return cached(shifted(chosen(guarded(1))))
+
+    @functools.cached_property
+    def late(self):
+        "Keep."
+        return 84
+
+    @staticmethod
+    def both(x): return Settings(), Model(), Slots, Kind.ONE, NODE, NAMES, BOUND, FEW
+
+    @classmethod
+    def all(cls): return ARRAY, TENSOR, SPARSE, NET, PARTIAL
 """
+HELPERS = "def used(x): return x + 1\ndef unused(x): return 1"
+
+
+def helpers(text: str = HELPERS) -> ModuleType:
+    module = ModuleType("helpers")
+    exec(text, vars(module))
+    return module
+
+
+def cell_class(text: str = CELL, more: str = HELPERS, module: str = "__main__") -> type[Learner]:
+    return class_of(text, module, helpers=helpers(more))
+
+
+def cell_code(text: str = CELL, more: str = HELPERS) -> OwnCode:
+    return learner_code(cell_class(text, more))
+
+
+NUMBERS = [(str(number), f"1{number}") for number in range(61, 85)]
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("SCALE = 1", "SCALE = 2"),
+        *NUMBERS,
         ("2 * x", "3 * x"),
-        ("factor = 3", "factor = 4"),
+        ("factor * method", "factor + method"),
         ("twice(some)", "twice(twice(some))"),
         ("lambda: SCALE", "lambda: -SCALE"),
+        ("lambda x, y: x * y", "lambda x, y: x / y"),
         ("class L(Base)", "class L(Learner)"),
+        ("@torch.no_grad()", "@torch.enable_grad()"),
+        ("nn.ReLU()", "nn.Tanh()"),
+        ("manual_seed(0)", "manual_seed(1)"),
+        ("torch.bfloat16", "torch.float16"),
+        ('"two")', '"six")'),
+        ('"four")', '"five")'),
+        ("one, two=()", "two, one=()"),
+        ("one, two=()", "one, *, two=()"),
+        ("one, two=()", "one, *two"),
+        (
+            "        nothing(x)\n    except ValueError:\n",
+            "    except ValueError:\n        nothing(x)\n",
+        ),
     ],
 )
 def test_digest_of_notebook_class_covers_what_it_uses(old, new):
-    assert learner_code(class_of(CELL)) == learner_code(class_of("# a comment\n" + CELL))
-    assert learner_code(class_of(CELL)) != learner_code(class_of(CELL.replace(old, new)))
+    assert CELL.count(old) == 1
+    assert cell_code(CELL.replace(old, new)) != cell_code()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\nclass L(", "\n# A comment.\n\nclass L("),
+        ('"Learn."', '"Learn more."'),
+        ('    "Learn."\n', ""),
+        ('"Return it."', '"Return more."'),
+        ('"Inside."', '"Within."'),
+        ('"Keep."', '"Keep it."'),
+        ('"Shift."', '"Shift it."'),
+    ],
+)
+def test_digest_ignores_docstrings_and_comments(old, new):
+    assert CELL.count(old) == 1
+    assert cell_code(CELL.replace(old, new)) == cell_code()
+
+
+def test_digest_covers_used_parts_of_own_modules():
+    assert cell_code(more=HELPERS.replace("x + 1", "x + 2")) != cell_code()
+    assert cell_code(more=HELPERS.replace("return 1", "return 2")) == cell_code()
+
+
+def test_digest_ignores_what_copies_add():
+    learner: Any = class_of("class Own: pass\nclass L(Learner):\n    kind = Own")
+    before = learner_code(learner)
+    copy.copy(learner.kind())
+    assert "__slotnames__" in vars(learner.kind)
+    assert learner_code(learner) == before
 
 
 def test_digest_covers_the_values_around_a_class():
@@ -239,17 +484,21 @@ def test_digest_covers_the_values_around_a_class():
 
 @pytest.mark.slow
 def test_digests_are_equal_in_every_process(tmp_path):
-    made = class_of(CELL)
-    (tmp_path / "sent").write_bytes(packed("workers: the work", made, "use one worker"))
+    kept = CELL.replace("threading.Lock(), open(os.devnull)", "contextlib.nullcontext(), None")
+    for cannot_be_sent in ("lru_cache", "singledispatch", "cached_property", "limit(83)"):
+        kept = re.sub(rf"\n *@(functools\.)?{re.escape(cannot_be_sent)}(?=\n)", "", kept)
+    sent = cell_class(kept.replace("@chosen.register", "@torch.no_grad()"))
+    (tmp_path / "sent").write_bytes(packed("workers: the work", sent, "use one worker"))
     text = (
         "import pickle, sys; from tests import test_own_code as t;"
         "sent = pickle.load(open(sys.argv[1], 'rb'));"
-        "print(*[t.learner_code(one) for one in (t.Scaled, t.class_of(t.CELL), sent)], sep='\\n')"
+        "print(*[t.learner_code(one) for one in (t.Scaled, t.cell_class(), sent)], sep='\\n')"
     )
+    expected = [str(learner_code(one)) for one in (Scaled, cell_class(), sent)]
     for seed in ("1", "2"):
         words = [sys.executable, "-c", text, str(tmp_path / "sent")]
         found = subprocess.check_output(words, env=os.environ | {"PYTHONHASHSEED": seed}, text=True)
-        assert found.splitlines() == [str(learner_code(one)) for one in (Scaled, made, made)]
+        assert found.splitlines() == expected
 
 
 NETWORK = "from torch import nn\nclass Net(nn.Module): pass\n"
@@ -277,6 +526,38 @@ def test_changed_files_of_code_are_noticed(tmp_path, monkeypatch, setting, file,
     assert len(found[0].digests) == 1
     assert change_of(found[0], found[1]) == ""
     assert file in change_of(found[1], found[2])
+
+
+@pytest.mark.parametrize("setting", ["network.module", "env.observation", "opponents"])
+def test_changed_code_without_a_file_is_noticed(monkeypatch, setting):
+    monkeypatch.setenv(TRUST, "1")
+    name = f"notebook:{'Bot' if setting == 'opponents' else 'Net'}"
+    config = recipe(f"{setting}={{self: 1, '{name}': 1}}" if "Bot" in name else f"{setting}={name}")
+    found = []
+    for text in (NETWORK + AGENT, NETWORK + AGENT, (NETWORK + AGENT).replace(": pass", ": x = 1")):
+        module = ModuleType("notebook")
+        exec(text.replace("[0]", "[1]") if ": x" in text else text, vars(module))
+        monkeypatch.setitem(sys.modules, "notebook", module)
+        found.append(code_of(config, Learner))
+    assert change_of(found[0], found[1]) == ""
+    assert name in change_of(found[1], found[2])
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_own"),
+    [
+        ("/usr/lib/python3/dist-packages", False),
+        ("/home/me/.local/lib/python3.11/site-packages", False),
+        (sysconfig.get_path("stdlib"), False),
+        (sysconfig.get_path("stdlib") + "-of-mine", True),
+        ("/home/me/packages", True),
+    ],
+)
+def test_module_belongs_to_user_by_its_folder(monkeypatch, folder, is_own):
+    module = ModuleType("some")
+    module.__file__ = f"{folder}/some/__init__.py"
+    monkeypatch.setitem(sys.modules, "some", module)
+    assert is_users("some") == is_users("some.compiled") == is_own
 
 
 @pytest.mark.parametrize("place", ["opponents={self: 1, run: 1}", "network.start=run"])

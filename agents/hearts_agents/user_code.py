@@ -80,7 +80,7 @@ class Fault(NamedTuple):
 
 _MOST_TEXT = 500
 _OURS = ("hearts_env", "hearts_agents", "hearts_train")
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_STDLIB = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 
 
 def describe(error: BaseException) -> str:
@@ -100,7 +100,8 @@ def _place(error: BaseException) -> str:
     for frame, number in traceback.walk_tb(error.__traceback__):
         code, module = frame.f_code, str(frame.f_globals.get("__name__"))
         file = code.co_filename
-        if module.partition(".")[0] not in _OURS and not file.startswith(("<", *_LIBRARIES)):
+        is_ours = module.partition(".")[0] in _OURS
+        if not (is_ours or file.startswith("<") or _is_in_library(file)):
             inside = "" if code.co_name == "<module>" else f", in {code.co_name}"
             place = f", line {number} of {Path(file).name}{inside}"
     return place
@@ -108,10 +109,17 @@ def _place(error: BaseException) -> str:
 
 def is_users(module: str) -> bool:
     """Return whether a module belongs to the user: neither to this package nor to a library."""
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
     root = module.partition(".")[0]
-    is_known = root in _OURS or root in sys.stdlib_module_names or file.startswith(_LIBRARIES)
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in (module, root))
+    file = next(filter(None, files), "")
+    is_known = root in _OURS or root in sys.stdlib_module_names or _is_in_library(file)
     return module == "__main__" or not is_known
+
+
+def _is_in_library(file: str) -> bool:
+    """Return whether a file belongs to the standard library, or was installed."""
+    folders = {"site-packages", "dist-packages"}
+    return file.startswith(_STDLIB) or not folders.isdisjoint(Path(file).parts)
 
 
 @contextlib.contextmanager

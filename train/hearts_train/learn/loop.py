@@ -25,7 +25,7 @@ from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, Name, TrainConfig
 from hearts_train.learn.log import Metrics
-from hearts_train.learn.own_code import change_of, code_of, continued, to_json
+from hearts_train.learn.own_code import change_of, code_of, continued, same_code, to_json
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, write_card
 from hearts_train.measure.evaluation import evaluate
@@ -101,7 +101,8 @@ class Trainer:
                 "give train the run's own class as learner, or omit learner if it had none"
             )
         self.config = config
-        self.learner = make_learner(config, state, learner)
+        with same_code(config, learner):
+            self.learner = make_learner(config, state, learner)
         for agent in opponents:
             try:
                 check_rules(agent, self.learner.rules)
@@ -138,6 +139,7 @@ class Trainer:
         with contextlib.ExitStack() as stack:
             display = stack.enter_context(Display(self.learner, is_shown=is_shown))
             stack.enter_context(self._stops_on_signals(display, is_stopped))
+            stack.enter_context(same_code(self.config, type(self.learner)))
             display.say("starting (the first run after an installation compiles its code) ...")
             if self.code_change:
                 display.say(f"warning: {self.code_change}; the model card lists both versions")

@@ -1,36 +1,38 @@
 """Record the user's code that makes a run: its learner, network, encoder and agents.
 
-A finished run counts only for the code that made it. Modules that this code imports are not
-covered, except the functions and classes of the user's that a learner names.
+A finished run counts only for the code that made it. A learner is recorded with the functions,
+classes and values that its code names, the others by their files.
 """
 
 from __future__ import annotations
 
+import copyreg
 import dis
 import functools
 import hashlib
-import inspect
-import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+import random
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from types import (
-    BuiltinFunctionType,
     CodeType,
     FunctionType,
-    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
+    MethodType,
     ModuleType,
 )
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from hearts_agents.spec import Kind
-from hearts_agents.user_code import code_file, is_code, is_users
+from hearts_agents.user_code import code_file, find_class, is_users
 from hearts_env.encoders import ENCODERS
 from hearts_env.support.errors import quoted
+from hearts_env.support.files import kind_of
 from hearts_train.learn.config import AVERAGE, TrainConfig
 from hearts_train.measure.participants import Participant
 
@@ -43,9 +45,9 @@ class OwnCode:
 
     learner: str
     """The class that learns, as ``module.Class``."""
-    digests: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None]
+    digests: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
     """The SHA-256 of each part that belongs to the user: the learner by its code, the others by
-    their files or weights. None: it cannot be told."""
+    their files or weights."""
     since: int = 0
     """The updates before."""
 
@@ -74,14 +76,13 @@ def change_of(before: OwnCode | None, now: OwnCode) -> str:
     """Describe how a run's code has changed, or return "". If `before` is None, it is unknown."""
     if before is None:
         return "its code is unknown"
-    if before.learner != now.learner:
+    if before.class_name != now.class_name:
         return f"its learner was {quoted(before.learner)}, not {quoted(now.learner)}"
-    for name in before.digests.keys() & now.digests.keys():
-        if None in (before.digests[name], now.digests[name]):
-            return f"the code of {quoted(name)} cannot be compared"
-        if before.digests[name] != now.digests[name]:
-            return f"{quoted(name)} has changed since"
-    return ""
+    # A script is another module if it is imported, and a class of the package has no digest.
+    old = before.digests | {now.learner: before.digests.get(before.learner)}
+    new = now.digests | {now.learner: now.digests.get(now.learner)}
+    changed = (name for name in new if old.get(name, new[name]) != new[name])
+    return next((f"{quoted(name)} has changed since" for name in changed), "")
 
 
 def continued(history: Sequence[OwnCode], now: OwnCode, updates: int) -> list[OwnCode]:
@@ -93,109 +94,195 @@ def continued(history: Sequence[OwnCode], now: OwnCode, updates: int) -> list[Ow
 
 
 # ---- the code of a run ---------------------------------------------------------------------------
+EARLIER: dict[str, str] = {}
+"""The recorded digest of an object by its present digest, if training has changed the object.
+
+A list that training fills would look like other code to the next call in the same process.
+"""
+
+
 def code_of(config: TrainConfig, learner: type) -> OwnCode:
     """Return the code of a run with this config and this class.
 
     Raises:
-        HeartsError: if an agent cannot be made.
+        HeartsError: if an agent, a network or an encoder cannot be found.
     """
-    module = learner.__module__.replace("__mp_main__", "__main__")  # in a spawned process
-    known_as = f"{module}.{learner.__qualname__}"
-    found = {known_as: _digest(learner)} if is_users(module) else {}
+    found = {name: _recorded(value) for name, value in _objects(config, learner).items()}
     for name in config.own_code:
         source = code_file(name)
-        found[name] = hashlib.sha256(source.read_bytes()).hexdigest() if source else None
-    encoder = config.env.observation
-    if not is_code(encoder) and is_users(type(ENCODERS.get(encoder)).__module__):
-        found[encoder] = _digest(ENCODERS[encoder])
+        if source is not None and kind_of(source) == "file":
+            found[name] = hashlib.sha256(source.read_bytes()).hexdigest()
+        else:  # as in a notebook
+            setting = "network.module" if name == config.network.module else "env.observation"
+            found[name] = _recorded(find_class(setting, name))
     if not config.ppo.has_magnet:
         unused = config.ppo.model_copy(update={"magnet": AVERAGE})
         config = config.model_copy(update={"ppo": unused})
     for name in config.agents:
         with closing(Participant(name, 0)) as agent:
-            if agent.digest is not None or agent.spec.kind is Kind.CODE:
+            if agent.digest is not None:
                 found[name] = agent.digest
-    return OwnCode(known_as, found)
+            elif agent.spec.kind is Kind.CODE:
+                found[name] = _recorded(agent.agent)
+    return OwnCode(_name_of(learner), found)
 
 
-# ---- the digest of a class -----------------------------------------------------------------------
-_NOT_CONTENT = {"__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "_abc_impl"}
-_NOT_CONTENT |= {"__abstractmethods__", "__firstlineno__", "__static_attributes__"}
-_NOT_CONTENT |= {"__dataclass_fields__", "__dataclass_params__"}
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
-
-
-def _digest(value: Any) -> str | None:
-    """Return the SHA-256 of a class or object of the user's, or None if it cannot be told.
-
-    It covers the compiled code of the class, of its bases, and of the functions, classes and
-    constants that this code names, unless they belong to a library. Unlike the text of a file, this
-    is the code that runs, also in a notebook and after an import that is no longer up to date.
-    """
-    digest = hashlib.sha256()
+@contextmanager
+def same_code(config: TrainConfig, learner: type) -> Iterator[None]:
+    """Let changes that training makes to the objects of its code count as the same code later."""
+    before = {name: _recorded(value) for name, value in _objects(config, learner).items()}
     try:
-        for part in _parts(value, set()):
-            data = part if isinstance(part, bytes) else part.encode()
-            digest.update(len(data).to_bytes(8, "big"))  # separates the parts
-            digest.update(data)
-    except Exception:  # of many types: a value that cannot be pickled, or contains itself
-        return None
+        yield
+    finally:
+        for name, value in _objects(config, learner).items():
+            EARLIER.setdefault(_digest(value), before[name])
+
+
+def _recorded(value: Any) -> str:
+    digest = _digest(value)
+    return EARLIER.get(digest, digest)
+
+
+def _objects(config: TrainConfig, learner: type) -> dict[str, Any]:
+    """Return the learner and the registered encoder, by name, if they are the user's."""
+    encoder = config.env.observation
+    found = {_name_of(learner): learner} if is_users(learner.__module__) else {}
+    if is_users(type(ENCODERS.get(encoder)).__module__):
+        found[encoder] = ENCODERS[encoder]
+    return found
+
+
+def _name_of(learner: type) -> str:
+    module = learner.__module__.replace("__mp_main__", "__main__")  # in a spawned process
+    return f"{module}.{learner.__qualname__}"
+
+
+# ---- the digest of an object ---------------------------------------------------------------------
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_BY_VALUE = (*_PLAIN, tuple, frozenset, CodeType)
+"""Types of constants. Equal ones may be one object, or not."""
+_PARTS = {
+    property: ("fget", "fset", "fdel"),
+    MethodType: ("__self__", "__func__"),
+    functools.partial: ("func", "args", "keywords"),
+}
+_RANDOM = (random.Random, np.random.Generator, np.random.BitGenerator, np.random.RandomState)
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_NOT_CODE = ("__doc__", "__module__", "__firstlineno__", "__static_attributes__")
+"""Names that the body of a class sets without effect on what it does."""
+_DATA = ("__slots__", "__pydantic_fields__")
+"""Special attributes of a class that count, although they are no methods."""
+
+
+def _digest(value: Any, known: Mapping[int, Any] = MappingProxyType({})) -> str:
+    """Return the SHA-256 of a class or object of the user's.
+
+    It covers the compiled code of the class, of its bases, and of the functions, classes and values
+    that this code names, unless they belong to a library. Unlike the text of a file, this is the
+    code that runs, also in a notebook and after an import that is no longer up to date. Locks,
+    files and random generators count by their type.
+
+    Args:
+        value: the class or object.
+        known: the objects around it, by id, each with its number.
+    """
+    inside: Sequence[Any]
+    digest, seen, waiting = hashlib.sha256(), dict(known), [value]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            data, inside = b"as %d" % seen[id(value)][0], ()
+        else:
+            if type(value) not in _BY_VALUE:
+                seen[id(value)] = len(seen), value  # holds the object, so its id stays its own
+            head, inside = _opened(value, seen)
+            data = head if isinstance(head, bytes) else head.encode(errors="surrogatepass")
+        digest.update(f"{type(value).__qualname__} {len(data)} {len(inside)} ".encode() + data)
+        waiting.extend(reversed(inside))
     return digest.hexdigest()
 
 
-def _parts(value: Any, seen: set[int]) -> Iterator[str | bytes]:
-    """Yield the content of a value, that of each function and class once."""
-    value = inspect.unwrap(value) if callable(value) and not isinstance(value, type) else value
-    yield type(value).__name__
-    if isinstance(value, _PLAIN):
-        yield repr(value)
-    elif isinstance(value, list | tuple):
-        yield str(len(value))
-        for item in value:
-            yield from _parts(item, seen)
-    elif isinstance(value, set | frozenset):
-        yield from _parts(sorted(map(repr, value)), seen)
-    elif isinstance(value, dict | MappingProxyType):
-        yield from _parts(list(value.items()), seen)
-    elif isinstance(value, property):
-        yield from _parts([value.fget, value.fset, value.fdel], seen)
-    elif isinstance(value, staticmethod | classmethod):
-        yield from _parts(value.__func__, seen)
-    elif isinstance(value, functools.cached_property):
-        yield from _parts(value.func, seen)
-    elif isinstance(value, CodeType):
-        yield value.co_code
-        yield from _parts([value.co_consts, value.co_names, value.co_freevars], seen)
-    elif isinstance(value, ModuleType | MemberDescriptorType | GetSetDescriptorType):
-        yield value.__name__
-    elif isinstance(value, BuiltinFunctionType):
-        yield value.__qualname__
-    elif isinstance(value, type | FunctionType):
-        yield f"{value.__module__}.{value.__qualname__}".replace("__mp_main__", "__main__")
-        if is_users(str(value.__module__)) and id(value) not in seen:
-            seen.add(id(value))
-            inside = _inside_class if isinstance(value, type) else _inside_function
-            yield from inside(value, seen)
-    elif is_users(type(value).__module__):
-        yield from _parts([type(value), getattr(value, "__dict__", None)], seen)
-    else:
-        yield pickle.dumps(value, protocol=5)
+def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[Any]]:
+    """Return the content of a value: text or bytes, and the values inside."""
+    kind, torch = type(value), sys.modules.get("torch")
+    if kind in _PLAIN:
+        return value if kind in (str, bytes) else repr(value), ()
+    if kind in (list, tuple):
+        return "", value
+    if kind in (dict, MappingProxyType):
+        return "", list(value.items())
+    if kind in (set, frozenset):
+        return "", sorted(_digest(one, {} if type(one) in _PLAIN else seen) for one in value)
+    if kind in _PARTS:
+        return "", [getattr(value, name) for name in _PARTS[kind]]
+    if kind is CodeType:
+        return "", _inside_code(value)
+    if kind is FunctionType:
+        return _function(value)
+    if issubclass(kind, type):
+        return _class(value)
+    if issubclass(kind, ModuleType):
+        return value.__name__, ()
+    if issubclass(kind, np.dtype):
+        return repr(value), ()
+    if issubclass(kind, _RANDOM) or (torch and issubclass(kind, torch.Generator)):
+        return "", [kind]
+    if torch and issubclass(kind, torch.Tensor):
+        with suppress(Exception):  # of a sparse tensor, or without data
+            data = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            return data, [kind, str(value.dtype), tuple(value.shape), value.requires_grad]
+    return _object(value)
 
 
-def _inside_class(value: Any, seen: set[int]) -> Iterator[str | bytes]:
-    yield from _parts(value.__bases__, seen)
-    for name, item in sorted(vars(value).items()):
-        if name not in _NOT_CONTENT and not name.startswith("__annotate"):
-            yield name
-            yield from _parts(item, seen)
+def _object(value: Any) -> tuple[str, Sequence[Any]]:
+    """Return the content of another object: what ``pickle`` would keep, or its type and fields."""
+    kind, make = type(value), copyreg.dispatch_table.get(type(value))
+    try:
+        if hasattr(value, "__wrapped__") and not is_users(kind.__module__):
+            return "", [kind, value.__wrapped__]  # a cached or compiled function
+        how = make(value) if make else value.__reduce_ex__(4)
+        if not isinstance(how, str):
+            how = [*how[:3], *(list(items or ()) for items in how[3:5])]
+    except Exception:  # of many types
+        how = ""
+    if isinstance(how, str):  # the name of a global, or no content
+        how = [kind, how, getattr(value, "__dict__", None)]
+    copied = functools.WRAPPER_ASSIGNMENTS
+    return "", [
+        {key: one for key, one in part.items() if key not in copied} if type(part) is dict else part
+        for part in how
+    ]
 
 
-def _inside_function(value: Any, seen: set[int]) -> Iterator[str | bytes]:
+def _class(value: Any) -> tuple[str, Sequence[Any]]:
+    if not is_users(str(value.__module__)):
+        return f"{value.__module__}.{value.__qualname__}", ()
+    members = [one for one in sorted(vars(value).items()) if _is_content(*one)]
+    return value.__qualname__, [type(value), value.__bases__, members]
+
+
+def _is_content(name: str, value: Any) -> bool:
+    """Return True if an attribute of a class counts. Python and libraries add many others."""
+    if name.startswith("__") and name.endswith("__"):
+        is_method = callable(value) or isinstance(value, classmethod | property)
+        return name in _DATA or (is_method and not name.startswith("__annotate"))
+    return name != "_abc_impl" and not isinstance(value, MemberDescriptorType)
+
+
+def _function(value: Any) -> tuple[str, Sequence[Any]]:
+    """Return the content of a function: all of it if its globals are the user's.
+
+    Of a library's function, such as a decorator's wrapper, what it may call and fixed values count.
+    The rest may be a cache.
+    """
+    module, code = str(value.__globals__.get("__name__")), value.__code__
     cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
-    yield from _parts([value.__code__, value.__defaults__, value.__kwdefaults__, cells], seen)
-    for name in sorted(_globals_of(value.__code__) & value.__globals__.keys()):
-        yield name
-        yield from _parts(value.__globals__[name], seen)
+    if not is_users(module):
+        fixed = [one for one in cells if type(one) in (*_PLAIN, tuple)]
+        calls = [one for one in (*cells, *vars(value).values()) if callable(one)]
+        return f"{module}.{code.co_qualname}", [fixed, calls, vars(value).get("registry")]
+    inside = [code, value.__defaults__, value.__kwdefaults__, cells, vars(value)]
+    return value.__qualname__, [*inside, _named(code, value.__globals__)]
 
 
 def _is_full(cell: Any) -> bool:
@@ -205,9 +292,32 @@ def _is_full(cell: Any) -> bool:
         return False
 
 
-def _globals_of(code: CodeType) -> set[str]:
-    """Return the names of the globals and built-ins in a function and in those inside it."""
-    inner = (one for one in code.co_consts if isinstance(one, CodeType))
-    loads = ("LOAD_GLOBAL", "LOAD_NAME")
-    own = {one.argval for one in dis.get_instructions(code) if one.opname in loads}
-    return own.union(*map(_globals_of, inner))
+def _named(code: CodeType, space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the globals that code names, of the user's modules the parts that it names."""
+    codes, loads = [code], set()
+    for one in codes:  # which grows
+        codes += (inner for inner in one.co_consts if isinstance(inner, CodeType))
+        steps = dis.get_instructions(one)
+        loads |= {step.argval for step in steps if step.opname in _LOADS}
+    found = {name: space[name] for name in sorted(loads & space.keys() - {"__name__"})}
+    names = {name for one in codes for name in one.co_names}
+    for name, value in found.items():
+        if isinstance(value, ModuleType) and is_users(value.__name__):
+            found[name] = {part: vars(value)[part] for part in sorted(names & vars(value).keys())}
+    return found
+
+
+def _inside_code(code: CodeType) -> Sequence[Any]:
+    """Return what code does. Its docstrings are constants that it never loads."""
+    flags = code.co_flags & 0x3FF  # of arguments and of the kind of function
+    steps = list(dis.get_instructions(code))
+    idle = [step.opname == "STORE_NAME" and step.argval in _NOT_CODE for step in steps]
+    lines = [
+        f"{step.opname} {step.argval!r}"
+        if type(step.argval) in _PLAIN
+        else (step.opname, step.argval)
+        for step, *is_idle in zip(steps, idle, [*idle[1:], False], strict=True)  # its value, too
+        if not any(is_idle)
+    ]
+    counts = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, flags]
+    return [*counts, code.co_varnames, code.co_exceptiontable, *lines]

@@ -257,8 +257,8 @@ def _code(text: str) -> str:
 
 def _digests(code: OwnCode) -> str:
     """Return the parts of a run's code, each with the beginning of its digest."""
-    parts = ((bare(name), of or "unknown") for name, of in code.digests.items())
-    return ", ".join(f"{_code(name)} {of[:16]}" for name, of in parts)
+    parts = ((bare(name), digest) for name, digest in code.digests.items())
+    return ", ".join(f"{_code(name)} {digest[:16]}" for name, digest in parts)
 
 
 def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:

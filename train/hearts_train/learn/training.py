@@ -39,7 +39,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config, read_config
 from hearts_train.learn.loop import RunResult, Trainer, learner_class
-from hearts_train.learn.own_code import OwnCode, change_of, code_of
+from hearts_train.learn.own_code import EARLIER, OwnCode, change_of, code_of
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, format_status, write_card
 from hearts_train.measure.duel import unseen
@@ -284,6 +284,7 @@ class SeedRuns:
         is_shown: If True, progress is shown on standard error.
         place: The folder that relative paths start from, also on other machines.
         is_trusted: If True, files that run code may be loaded.
+        earlier: ``own_code.EARLIER`` of the first process.
     """
 
     config: TrainConfig
@@ -292,6 +293,7 @@ class SeedRuns:
     is_shown: bool
     place: str = field(default_factory=os.getcwd)
     is_trusted: bool = field(default_factory=is_code_allowed)
+    earlier: dict[str, str] = field(default_factory=EARLIER.copy)
 
     def train(self, seeds: Sequence[int], workers: int | None, backend: str) -> SeedsResult:
         """Train and evaluate the unfinished seeds, then write figures and curve.
@@ -374,6 +376,7 @@ class SeedRuns:
         """
         if self.is_trusted:
             allow_code()
+        EARLIER.update(self.earlier)
         try:
             folder = Path(self.place, self.folder)
             if not folder.is_dir():
