@@ -39,6 +39,8 @@ SHORT = (
     "evaluation={times: 3, deals: 2, final_deals: 2, opponents: [easy]}",
 )
 
+FEW = ("--set", "evaluation.final_deals=2")
+
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -187,6 +189,16 @@ def test_band_covers_the_rounds_of_all_runs():
     assert curve.values == pytest.approx(np.array(expected))
 
 
+def test_seed_option_sets_the_seed(tmp_path, plain):
+    config, file = tmp_path / "short.yaml", tmp_path / "seed"
+    config.write_text(recipe("budget.decisions=72", "evaluation.times=0").to_yaml())
+    file.write_text("11\n")
+    for text, seed in (("7", 7), (f"@{file}", 11)):
+        shown = run("train", config, "--run", tmp_path / str(seed), "--seed", text, *FEW)
+        assert shown.exit_code == 0, shown.stderr
+        assert runs.read_run(tmp_path / str(seed)).config.seed == seed
+
+
 # ---- mistakes ------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("words", "argument", "value"),
@@ -200,6 +212,12 @@ def test_band_covers_the_rounds_of_all_runs():
         (["--seeds", "0-1", "--workers", "0"], "workers", "0"),
         (["--seeds", "0-1", "--backend", "dask"], "backend", "dask"),
         (["--workers", "2"], "--workers", "--seeds"),
+        (["--seed", "3", "--seeds", "0-1"], "--seed", "--seeds"),
+        (["--seed", "3", "--set", "seed=3"], "--set", "seed=3"),
+        (["--seed", "3", "--resume", "runs/demo"], "--seed", "resumed"),
+        (["--seed", "-1"], "--seed", "-1"),
+        (["--seed", "2147483648"], "--seed", "2147483648"),
+        (["--seed", "one"], "--seed", "one"),
     ],
 )
 def test_mistakes_name_option_value_and_fix(words, argument, value, tmp_path, monkeypatch):

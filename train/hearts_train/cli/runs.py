@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.cli.options import AllowCode, Json, app, named, refuse_other
+from hearts_train.cli.options import (
+    SEED_FORM,
+    AllowCode,
+    Json,
+    app,
+    named,
+    read_seed,
+    refuse_other,
+)
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ Runs = Annotated[
 ]
 
 
-@app.command(epilog="Example: hearts train demo --set seed=2")
+@app.command(epilog="Example: hearts train demo --seed 2")
 def train(
     context: typer.Context,
     config: Annotated[
@@ -41,7 +49,18 @@ def train(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change a setting of the config, as in seed=2; repeat the option for more.",
+            help="Change a setting of the config, as in ppo.ent_coef=0.02; repeat the option for "
+            "more.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            parser=read_seed,
+            metavar=SEED_FORM,
+            help="Seed of the run: a number, or @FILE to read it from a file. Default: that of the "
+            "config, usually 0.",
         ),
     ] = None,
     seeds: Annotated[
@@ -91,18 +110,21 @@ def train(
         raise Mistake("--run: a resumed run stays in its folder; omit it")
     if config == "":
         raise Mistake("config: the name is empty; give a config, or omit it to train demo")
+    if seed is not None and resume is not None:
+        raise Mistake("--seed: a resumed run keeps its seed; omit it")
     if seeds is None:
         refuse_other(context, ("workers", "backend"), "has no effect on one run; add --seeds")
     elif resume is not None:
         raise Mistake(
             "--resume: with --seeds the same command continues all runs; omit one of them"
         )
-    from hearts_train.cli.training import train_and_evaluate, train_seeds
+    from hearts_train.cli.training import train_and_evaluate, train_seeds, with_seed
 
+    changes = with_seed(settings or [], seed, seeds)
     if seeds is not None:
         train_seeds(
             config,
-            settings or [],
+            changes,
             seeds,
             run,
             workers=workers,
@@ -110,7 +132,7 @@ def train(
             as_json=as_json,
         )
         return
-    train_and_evaluate(config, settings or [], resume, run, as_json=as_json)
+    train_and_evaluate(config, changes, resume, run, as_json=as_json)
 
 
 def _find(places: list[Path] | None) -> list[Run]:

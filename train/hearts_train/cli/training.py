@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from hearts_agents.spec import path_name, quoted_path
+from hearts_env.support.arguments import check_number
 from hearts_env.support.errors import quoted
 from hearts_train import console
 from hearts_train.cli.reports import show_evaluations, write_json
@@ -96,9 +97,6 @@ def train_seeds(
 ) -> None:
     """Train and evaluate one run per seed, and print their table and where the files are."""
     seeds = seeds_in(text)
-    for setting in settings:
-        if setting.partition("=")[0].strip() == "seed":
-            raise Mistake(f"--set: {setting} contradicts --seeds {text}; omit one of them")
     config = _config(config_name, settings, None)
     result = training.train(config, folder, seeds=seeds, workers=workers, backend=backend)
     if result.runs:
@@ -116,6 +114,21 @@ def train_seeds(
         with contextlib.suppress(OSError):  # after SIGHUP there is no terminal
             console.note("stopped; the same command continues")
         raise typer.Exit(128 + result.signal_number)
+
+
+def with_seed(settings: Sequence[str], seed: int | None, seeds: str | None) -> list[str]:
+    """Return the settings of ``--set`` and ``--seed``. Raise if two options set the seed."""
+    if seed is not None and seeds is not None:
+        raise Mistake(f"--seed: {seed} contradicts --seeds {seeds}; omit one of them")
+    if seed is None and seeds is None:
+        return [*settings]
+    for setting in settings:
+        if setting.partition("=")[0].strip() == "seed":
+            option = f"--seed {seed}" if seeds is None else f"--seeds {seeds}"
+            raise Mistake(f"--set: {setting} contradicts {option}; omit one of them")
+    if seed is None:
+        return [*settings]
+    return [*settings, f"seed={check_number('--seed', seed, 0, 2**31 - 1)}"]
 
 
 def seeds_in(text: str) -> list[int]:
