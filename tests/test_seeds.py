@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -144,6 +145,23 @@ def test_failing_seed_lets_the_others_finish(tmp_path, plain, monkeypatch):
     with raises_hearts_error(CheckpointError, "run"):
         train_here(tmp_path)
     assert runs.final_evaluation(tmp_path / "seed-5")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(runs, "save_state"), (training, "write_json"), (SeedsResult, "write")],
+    ids=["state", "evaluation", "figures of all"],
+)
+def test_full_disk_says_how_to_continue_all(tmp_path, plain, monkeypatch, module, name):
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "some.file")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, name, full)
+        with raises_hearts_error(CheckpointError, "run", "some.file", hint="all seeds") as caught:
+            train_here(tmp_path)
+        assert "--resume" not in str(caught.value)
+    assert train_here(tmp_path).is_finished
 
 
 def test_seeds_with_changed_settings_raise(tmp_path, plain):

@@ -128,12 +128,17 @@ class Trainer:
         return self.learner.progress >= 1.0 and not self._is_evaluation_due()
 
     def run(
-        self, run_dir: Path, *, is_shown: bool, is_stopped: Callable[[], bool] | None = None
+        self,
+        run_dir: Path,
+        *,
+        is_shown: bool,
+        is_stopped: Callable[[], bool] | None = None,
+        advice: str = "",
     ) -> RunResult:
         """Train into `run_dir` until the budget is spent, or a signal or `is_stopped` stops it.
 
         The state is saved regularly between updates. If a save fails, the next one tries again.
-        Only the last one must succeed.
+        Only the last one must succeed. `advice` says how to continue if it fails (``saving``).
         """
         counters = self.counters
         with contextlib.ExitStack() as stack:
@@ -151,7 +156,7 @@ class Trainer:
                     f"threads: one thread computes {quoted(own.name)}, because its forward changes "
                     "it or draws random numbers, like a batch norm or dropout"
                 )
-            with _saving(run_dir):
+            with saving(run_dir, advice):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
                 (run_dir / runs.EVALUATION_NAME).unlink(missing_ok=True)  # outdated from here on
                 metrics = Metrics(run_dir, counters)
@@ -189,7 +194,7 @@ class Trainer:
                     with _tolerated(display):
                         self._save(run_dir, metrics)
                     saved = clock.now()
-            with _saving(run_dir):
+            with saving(run_dir, advice):
                 self._save(run_dir, metrics)
                 self._draw(run_dir, metrics)
             latest = list(metrics.latest.values())
@@ -329,14 +334,21 @@ class Trainer:
 
 
 @contextlib.contextmanager
-def _saving(run_dir: Path) -> Iterator[None]:
-    """Raise CheckpointError if a file cannot be written within this context."""
+def saving(run_dir: Path, advice: str = "") -> Iterator[None]:
+    """Raise CheckpointError if a file cannot be written within this context.
+
+    Args:
+        run_dir: the run's folder.
+        advice: how to continue afterwards. If empty, resume the run in this folder.
+    """
     try:
         yield
     except OSError as error:
         is_begun = (run_dir / runs.CONFIG_NAME).exists()  # else an empty folder is removed
-        then = f"resume with --resume {quoted_path(run_dir)}" if is_begun else "train again"
-        raise CheckpointError(f"run: {_file_fault(error)}; correct this, then {then}") from error
+        resume = f"resume with --resume {quoted_path(run_dir)}" if is_begun else "train again"
+        raise CheckpointError(
+            f"run: {_file_fault(error)}; correct this, then {advice or resume}"
+        ) from error
 
 
 @contextlib.contextmanager

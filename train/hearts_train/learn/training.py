@@ -38,7 +38,7 @@ from hearts_train.executor import check_executor, num_cores, spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config, read_config
-from hearts_train.learn.loop import RunResult, Trainer, learner_class
+from hearts_train.learn.loop import RunResult, Trainer, learner_class, saving
 from hearts_train.learn.own_code import EARLIER, OwnCode, change_of, code_of
 from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, format_status, write_card
@@ -48,6 +48,7 @@ from hearts_train.screen import note, progress
 
 STOP_NAME = ".stop"
 MOST_SEEDS = 1000
+CONTINUE_ALL = "repeat the same command or call, which continues all seeds"
 PATIENCE = 2 * runs.LEASE
 """Seconds that one of several runs waits for the last process that held its folder."""
 
@@ -155,11 +156,13 @@ def train_run(
     learner: type[Learner] | None = None,
     is_stopped: Callable[[], bool] | None = None,
     patience: float = 0.0,
+    advice: str = "",
 ) -> RunResult:
     """Train one player, or resume a run, like ``train`` without `seeds`.
 
     The run is saved and stops, as on a signal, when `is_stopped` returns True after an update. If
-    another process holds the folder, wait for it up to `patience` seconds.
+    another process holds the folder, wait for it up to `patience` seconds. `advice` ends the error
+    if the disk is full (``loop.saving``).
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
@@ -183,7 +186,7 @@ def train_run(
             trainer = Trainer(config.decided(), state, learner)
             if trainer.is_finished:
                 runs.check_reuse(run_dir, trainer.code_change)
-        return trainer.run(run_dir, is_shown=progress, is_stopped=is_stopped)
+        return trainer.run(run_dir, is_shown=progress, is_stopped=is_stopped, advice=advice)
 
 
 _FIXED = ("env.rules", "env.players", "env.observation", "network.", "algorithm", "seed")
@@ -341,7 +344,8 @@ class SeedRuns:
             is_finished = len(found) == len(seeds) and all(run.final for run in found)
             result = SeedsResult(self.folder, found, is_finished, stopped() or number)
             if found:
-                result.write()
+                with saving(self.folder, CONTINUE_ALL):
+                    result.write()
             for seed, error in errors.items():
                 if found and self.is_shown:
                     note(f"seed {seed}: {error}")
@@ -404,9 +408,14 @@ class SeedRuns:
             learner=self.learner,
             is_stopped=self._is_stopped,
             patience=PATIENCE,
+            advice=CONTINUE_ALL,
         )
         if result.is_finished:
-            with runs.hold_run(run_dir, PATIENCE), contextlib.suppress(Interrupted):
+            with (
+                runs.hold_run(run_dir, PATIENCE),
+                contextlib.suppress(Interrupted),
+                saving(run_dir, CONTINUE_ALL),
+            ):
                 evaluate_run(run_dir, show=self._show)
         return result.signal_number
 
