@@ -401,7 +401,7 @@ def reference(decisions: str) -> str:
         cells = [f"[`{example}`](../examples/{example}.py)", library, some["opponents"]]
         cells += [*(spread(own, "+.2f") for own in reached), spread(exact, ".2f")]
         cells += [", ".join(f"{statistics.fmean(own):.1f}" if own else "" for own in minutes)]
-        cells += [", ".join(str(len(own)) for own in (two, mini))]
+        cells += [", ".join(str(len(own)) for own in (two, mini)), str(some.get("tried", 1))]
         rows.append((statistics.fmean(reached[0]) if two else -math.inf, cells))
     [measured] = results("baselines")
     finals = {(row["agent"], row["rules"]): row["final"] for row in measured["baselines"]}
@@ -410,9 +410,9 @@ def reference(decisions: str) -> str:
         margins = [f"{one['margin']:+.2f}" if one else "" for one in found]
         exact = points(finals[agent, "mini"]["exploitability"])
         best = found[0]["margin"] if found[0] else math.inf
-        rows.append((best, [f"*`{agent}`*", "", "", *margins, exact, "", ""]))
+        rows.append((best, [f"*`{agent}`*", "", "", *margins, exact, "", "", ""]))
     head = ["recipe", "library", "opponents in training", "margin, `two_player`", "margin, `mini`"]
-    head += ["exploitability, `mini`", "processor minutes", "seeds"]
+    head += ["exploitability, `mini`", "processor minutes", "seeds", "settings tried"]
     return table(head, [cells for _, cells in sorted(rows, reverse=True)])
 
 

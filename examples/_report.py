@@ -126,6 +126,7 @@ class Learning(Report):
         opponents: str,
         greedy: bool,
         settings: Mapping[str, Any],
+        tried: int = 1,
     ) -> None:
         """Read the command line.
 
@@ -135,11 +136,13 @@ class Learning(Report):
             opponents: a description of the opponents in training.
             greedy: whether the learned policy plays its preferred action, or samples.
             settings: the settings of the recipe, as JSON types, for the report.
+            tried: number of settings that were tried on ``dev`` deals, these included.
         """
         super().__init__(about, *libraries)
         self.rules: str = self.options.rules
         self.seed: int = self.options.seed
         self._recipe = {"opponents": opponents, "greedy": greedy, "settings": dict(settings)}
+        self._recipe["tried"] = tried
         self._greedy = greedy
         self._learned = self._saved = 0
         self._layers: Callable[[], Any] | None = None

@@ -25,6 +25,9 @@ from tests.test_docs import load_script
 libraries = load_script("libraries")
 EXAMPLES, NAMES = libraries.EXAMPLES, libraries.all_names()
 HERE = {
+    "own_ppo": "torch",
+    "own_vrpo": "torch",
+    "own_maskable_ppo": "sb3_contrib",
     "pettingzoo_loop": "pettingzoo",
     "text_agent": "gymnasium",
     "sb3_selfplay": "sb3_contrib",
@@ -121,7 +124,7 @@ def learning(monkeypatch, tmp_path):
 
 
 def test_report_counts_choices_of_the_learner(learning):
-    report = learning("about", "numpy", opponents="itself", greedy=True, settings={})
+    report = learning("about", "numpy", opponents="itself", greedy=True, settings={}, tried=3)
     report.decided(np.array([[1, 1, 0], [0, 1, 0], [1, 1, 1]]))
     assert (report.decisions, report.is_over, report.fits(3), report.fits(4)) == (2, 0, 1, 0)
     report.learned(lambda: [(np.zeros((28, 200)), None)])
@@ -129,7 +132,9 @@ def test_report_counts_choices_of_the_learner(learning):
     assert report.is_over
     with raises_hearts_error(HeartsError, "decisions", "is_over"):
         report.learned(lambda: [(np.zeros((28, 200)), None)])
-    assert report.record()["decisions"] == 2  # those of the last rollout are not learned from
+    record = report.record()
+    assert record["decisions"] == 2  # those of the last rollout are not learned from
+    assert record["tried"] == 3
 
 
 def test_report_explains_wrong_use(learning, tmp_path):

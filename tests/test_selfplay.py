@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import shutil
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,36 @@ def test_pending_decision_gives_value_but_no_advantage():
     rows = rows_of([2, sp.END, sp.PENDING], rewards=[0.5, -1.0, 9.0], values=[0.25, 0.0, 0.75])
     estimate_advantages(rows, 3, 1.0, 0.9)
     assert rows.advantages.tolist() == [0.5 + 0.75 - 0.25, -1.0, 0.0]
+
+
+# ---- finished deals ------------------------------------------------------------------------------
+def test_ended_shows_each_deal_that_was_paid():
+    shown, paid, deals = Counter(), Counter(), set()
+
+    class Games(sp.SelfPlayGames):
+        def ended(self, games):
+            for place in games:
+                game = self.batch.game(place)
+                assert game.is_over
+                deals.add(int(self.batch.seeds[place]))
+                shown.update((seat, round(margin)) for seat, margin in enumerate(game.margins()))
+
+    class Noted(Learner):
+        kind_of_games = Games
+
+        def estimate(self):
+            ready, rollout, scale = super().estimate(), self.games.rollout, self.rules.max_margin
+            last = ready[rollout.nexts[ready] == sp.END]
+            rewards = (scale * rollout.rewards[last]).round().astype(int)
+            paid.update(zip(rollout.seats[last].tolist(), rewards.tolist(), strict=True))
+            return ready
+
+    noted = Noted(learner("env.reward=margin").config)
+    for _ in range(3):
+        noted.update()
+    assert shown.total() == 2 * len(deals) > 100
+    assert not paid - shown
+    assert paid.total() > 0.9 * shown.total()  # a seat without a choice is not paid
 
 
 # ---- the loss ------------------------------------------------------------------------------------

@@ -195,6 +195,7 @@ class SelfPlayGames:
             stand = self.table.stand[games]
             ended, waiting = games[stand == ENDED], games[stand == WAITS]
             if len(ended):
+                self.ended(ended)
                 self.batch.reset(games=ended)
                 self._draw_cast(ended)
             if len(waiting):
@@ -204,6 +205,9 @@ class SelfPlayGames:
             if not len(games):
                 return
         raise HeartsError("skip_forced: every card is forced under these rules; omit it")
+
+    def ended(self, games: NDArray[np.int64]) -> None:
+        """Do nothing. A subclass can look at the finished deals of these games in `batch`."""
 
     def _draw_cast(self, games: NDArray[np.int64]) -> None:
         """Draw learner and opponents of all seats in the new deals of `games`."""
