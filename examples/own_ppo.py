@@ -21,12 +21,15 @@ NUM_GAMES, NUM_STEPS = 64, 32
 PPO = {"num_steps": NUM_STEPS, "batch_size": 128, "num_epochs": 6, "gamma": 1.0, "gae_lambda": 0.9}
 PPO |= {"learning_rate": 1.5e-3, "learning_rate_end": 3e-4, "clip_range": 0.2, "vf_coef": 0.5}
 PPO |= {"ent_coef": 0.01, "ent_coef_end": 0.001, "max_grad_norm": 0.5, "normalize_advantage": True}
-PPO |= {"clip_range_vf": None, "target_kl": None, "kl_coef": 0.0, "magnet_coef": 0.0}
+PPO |= {"clip_range_vf": None, "target_kl": None, "kl_coef": 0.0}
+PPO |= {"magnet_coef": 0.0, "magnet_coef_end": None}
 SETTINGS = {
     "algorithm": "ppo",
     "env": {"observation": "flat", "reward": "trick", "num_envs": NUM_GAMES, "skip_forced": True},
+    "env.seat": "random",
     "network": {"trunk": [], "policy": [256], "value": [256], "activation": "relu"},
     "ppo": PPO,
+    "pretraining.positions": 0,
     "opponents": {"self": 1.0},
     "self_play": {"latest_share": 1.0},
     "threads": 1,
