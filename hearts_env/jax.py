@@ -76,6 +76,7 @@ class State:
     _voids: jax.Array  # suits shown void, (2, 4)
     _trick: jax.Array  # the lead of the unfinished trick, (cards,)
     _first_leader: jax.Array
+    _mover: jax.Array  # current_player, which an illegal action does not change
 
     def replace(self, **changes: Any) -> State:
         """Return a copy with some fields changed."""
@@ -167,6 +168,7 @@ class Hearts:
             _voids=jnp.zeros((2, 4), bool),
             _trick=cards()[0],
             _first_leader=jnp.array(leader),
+            _mover=jnp.array(leader),
         )
         return self._show(state)
 
@@ -204,7 +206,7 @@ class Hearts:
         seats, led = jnp.array([player, 1 - player]), self._suit_of(state._trick)
         unseen = ~(state._hands[player] | state._played.any(0))
         winner = (state._played & state._trick).any(1)  # the leader, while the trick has one card
-        leader = jnp.where(state._trick.any(), winner, jnp.arange(2) == state.current_player)
+        leader = jnp.where(state._trick.any(), winner, jnp.arange(2) == state._mover)
         is_over = self._is_over(state)
         facts = {
             "hand": state._hands[player],
@@ -214,7 +216,7 @@ class Hearts:
             "winner": winner[seats],
             "leader": leader[seats] & ~is_over,
             "first_leader": seats == state._first_leader,
-            "to_move": (player == state.current_player) & ~is_over,
+            "to_move": (player == state._mover) & ~is_over,
             "broken": self._is_broken(state),
             "phase": jnp.arange(4) == jnp.where(is_over, k.OVER, k.PLAY),
         }
@@ -279,8 +281,9 @@ class Hearts:
         hands = state._hands & ~card
         is_over = ~hands.any()
         scores = self._score(taken)
+        mover = jnp.where(is_lead, 1 - me, taker)
         return state.replace(
-            current_player=jnp.where(is_over, 0, jnp.where(is_lead, 1 - me, taker)),
+            current_player=jnp.where(is_over, 0, mover),
             rewards=is_over * (scores[::-1] - scores) / jnp.float32(self.rules.max_margin),
             terminated=is_over,
             _step_count=state._step_count + 1,
@@ -290,6 +293,7 @@ class Hearts:
             _excluded=state._excluded | below | (seats == me) & absent,
             _voids=state._voids | (seats == me) & is_void & led,
             _trick=is_lead & card,
+            _mover=mover,
         )
 
     def _score(self, taken: jax.Array) -> jax.Array:

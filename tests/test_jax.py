@@ -96,7 +96,11 @@ def test_illegal_card_in_jax_ends_the_deal() -> None:
     assert np.array_equal(after.rewards, paid)
     assert not np.any(after.current_player)
     assert np.array_equal(after.observation, batch.observe(players=np.zeros(200, np.int64)))
+    observe = jax.jit(jax.vmap(env.observe))
     again = step(after, batch.random_actions())
+    for seat in (rows * 0, rows * 0 + 1):
+        for ended in (after, again):
+            assert np.array_equal(observe(ended, seat), batch.observe(players=seat))
     assert not np.any(again.rewards)
     assert np.array_equal(again._hands, state._hands)
 
