@@ -183,7 +183,7 @@ def test_comparison_refuses_an_agent_named_twice(tmp_path):
 
 
 def test_impossible_folder_name_is_refused():
-    for name in (b"\xff", b"a\0b", b"x" * 300):
+    for name in (b"\xff", b"x" * 300):
         for seeds in (None, [0]):
             with raises_hearts_error(ConfigError, "run", hint="name another"):
                 train(TrainConfig(), Path(os.fsdecode(name)), seeds=seeds, progress=False)

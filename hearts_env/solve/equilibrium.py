@@ -30,7 +30,7 @@ from hearts_env.solve.solved_files import (
 )
 from hearts_env.solve.tree import DEFAULT_MEMORY, Tree, add_lines, check_memory, sum_lines
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_number, check_positive
+from hearts_env.support.arguments import check_number, check_path, check_positive
 from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError
 from hearts_env.support.files import check_output
@@ -92,7 +92,7 @@ class Equilibrium:
         """
         arrays = {f"chances{p}": chances for p, chances in enumerate(self.chances)}
         saved = Saved("policy", self.tree, self.iterations, self.seconds, arrays)
-        write_solved(Path(path), saved)
+        write_solved(check_path("path", path), saved)
 
 
 def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
@@ -105,7 +105,7 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
     Raises:
         CheckpointError: the file has no policies, or they do not fit this version's tree.
     """
-    file, rules = Path(path), None
+    file, rules = check_path("path", path), None
     if isinstance(path, str) and path in SHIPPED:
         # A policy in the package is for single deals: the preset's match rules may change.
         file, rules = shipped_file(path), Rules.preset(path)
@@ -311,7 +311,9 @@ class Solver:
     def save(self, path: str | Path) -> None:
         """Write the state needed to continue; whole or not at all."""
         done = (self.iteration, self.seconds)
-        write_solved(Path(path), Saved("state", self.tree, *done, self._state(), self.curve))
+        write_solved(
+            check_path("path", path), Saved("state", self.tree, *done, self._state(), self.curve)
+        )
 
     def _state(self) -> dict[str, Floats]:
         """Return the arrays to save."""
@@ -327,7 +329,7 @@ class Solver:
         Raises:
             CheckpointError: the file has no state, or it does not fit this version's tree.
         """
-        saved = read_solved(path, check_memory(max_memory))
+        saved = read_solved(check_path("path", path), check_memory(max_memory))
         if saved.kind != "state":
             raise CheckpointError(
                 f"{path}: has only a policy, so solving cannot continue from it; "
@@ -379,7 +381,7 @@ def solve(
         solver = game
     else:
         solver = Solver(game if isinstance(game, Tree) else Tree(game))
-    file = None if save_to is None else _StateFile(solver, Path(save_to))
+    file = None if save_to is None else _StateFile(solver, check_path("save_to", save_to))
 
     def is_over(found: Checkpoint) -> bool:
         return (target is not None and found.exploitability <= target) or (

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,6 +180,14 @@ def check_is(
     """Raise unless a value has the type `kind`. `fix` ends the message."""
     if not isinstance(value, kind):
         raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
+
+
+def check_path(name: str, value: object, error: type[HeartsError] = HeartsError) -> Path:
+    """Return `value` as a path if it is a text or a path."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if isinstance(text, str) and "\0" not in text:
+        return Path(text)
+    raise error(f"{name}: {quoted(value)} is not a path; give a text or a pathlib.Path")
 
 
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 The public functions are exported here, and imported on first use::
 
     from hearts_train import evaluate, compare, tournament, benchmark, exploit, exploitability
-    from hearts_train import train, load_config, export_policy
+    from hearts_train import train, load_config, export_policy, solve, plot
 """
 
 import os
@@ -11,12 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hearts_env.solve.equilibrium import solve
     from hearts_train.learn.config_files import load_config
     from hearts_train.learn.export import export_policy
     from hearts_train.learn.training import train
     from hearts_train.measure.benchmark import benchmark
     from hearts_train.measure.comparison import compare
-    from hearts_train.measure.evaluation import evaluate
+    from hearts_train.measure.evaluation import evaluate, plot
     from hearts_train.measure.exploit import exploit
     from hearts_train.measure.exploitability import exploitability
     from hearts_train.measure.tournament import tournament
@@ -34,6 +35,8 @@ _HOMES = {
     "exploitability": "hearts_train.measure.exploitability",
     "export_policy": "hearts_train.learn.export",
     "load_config": "hearts_train.learn.config_files",
+    "plot": "hearts_train.measure.evaluation",
+    "solve": "hearts_env.solve.equilibrium",
     "tournament": "hearts_train.measure.tournament",
     "train": "hearts_train.learn.training",
 }
@@ -60,6 +63,8 @@ __all__ = [
     "exploitability",
     "export_policy",
     "load_config",
+    "plot",
+    "solve",
     "tournament",
     "train",
 ]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hearts_env import CheckpointError, HeartsError, __version__
+from hearts_env.support.arguments import check_path
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import check_output, held, lock_beside, read_limited, write_whole
 
@@ -224,19 +225,21 @@ def check_place(
     if save is not None and resume is not None:
         raise HeartsError("save: resumed work stays in its file; omit save")
     if resume is not None:
-        Path(resume).stat()
-        if not os.access(resume, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(resume))
-        return Path(resume)
+        path = check_path("resume", resume)
+        path.stat()
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return path
     if save is None:
         return None
-    check_output(Path(save), "save")
-    if os.path.lexists(save):
+    path = check_path("save", save)
+    check_output(path, "save")
+    if os.path.lexists(path):
         raise HeartsError(
-            f"save: {str(save)!r} already exists; continue it with resume (--resume), or name "
+            f"save: {str(path)!r} already exists; continue it with resume (--resume), or name "
             "another file"
         )
-    return Path(save)
+    return path
 
 
 def sealed(entry: Mapping[str, Any]) -> bytes:

@@ -14,9 +14,10 @@ from hearts_agents.models.checkpoint import ACTIVATIONS, Checkpoint, check_fit, 
 from hearts_agents.models.network import Network
 from hearts_env.encoders import make_encoder
 from hearts_env.rules.rules import Rules
-from hearts_env.support.arguments import check_choice, check_flag
+from hearts_env.support.arguments import check_choice, check_flag, check_path
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError, quoted
+from hearts_env.support.files import check_output
 
 _NAMES = {"ReLU": "relu", "Tanh": "tanh"}
 """The activations, by the names of their torch modules."""
@@ -62,6 +63,8 @@ def save_policy(
         HeartsError: if the network is of another kind, does not fit rules and observation, or has
             weights that are not finite, or if another argument cannot be used.
     """
+    file = check_path("path", path)
+    check_output(file, "path")
     rules = Rules.make(rules)
     if not isinstance(observation, str):
         raise HeartsError(
@@ -89,7 +92,7 @@ def save_policy(
         training=facts,
         greedy=check_flag("greedy", greedy),
     )
-    save_checkpoint(path, tensors, meta, half=check_flag("half", half))
+    save_checkpoint(file, tensors, meta, half=check_flag("half", half))
 
 
 def _parse_layers(layers: Iterable[Any]) -> tuple[dict[str, Array], str | None]:

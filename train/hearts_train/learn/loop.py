@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.base import check_rules
+from hearts_agents.base import Agent, check_rules
 from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_agents.models.own_network import OwnNetwork
 from hearts_agents.spec import make_agent, quoted_path
@@ -54,6 +54,10 @@ class RunResult:
     """The latest evaluation per opponent, as in ``metrics.jsonl``."""
     signal_number: int = 0
     """The signal that stopped it, or 0."""
+
+    def agent(self) -> Agent:
+        """Return the trained player."""
+        return make_agent(self.run_dir)
 
 
 LEARNERS: dict[Name, str] = {

@@ -29,7 +29,7 @@ import numpy as np
 from hearts_agents.user_code import allow_code, is_code_allowed
 from hearts_env import Rules
 from hearts_env.support import clock
-from hearts_env.support.arguments import check_is, listed
+from hearts_env.support.arguments import check_is, check_path, listed
 from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.files import kind_of, own_files, removed_if_unused, write_json
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
@@ -126,11 +126,8 @@ def train(
     """
     if config is not None:
         check_is("config", config, TrainConfig, "give load_config(name)", ConfigError)
-    for name, folder in (("run_dir", run_dir), ("resume", resume)):
-        if not isinstance(folder, str | os.PathLike | None):
-            raise ConfigError(
-                f"{name}: {quoted(folder)} is not a path; give that of a run's folder"
-            )
+    run_dir = None if run_dir is None else check_path("run_dir", run_dir, ConfigError)
+    resume = None if resume is None else check_path("resume", resume, ConfigError)
     if seeds is None:
         if workers is not None or backend != "local":
             name = "workers" if workers is not None else "backend"

@@ -26,7 +26,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -39,7 +38,7 @@ from hearts_env.game.notation import Record
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploitability_of
 from hearts_env.solve.tree import Tree
-from hearts_env.support.arguments import check_choice, check_number
+from hearts_env.support.arguments import check_choice, check_number, check_path
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import json_object, read_limited
 from hearts_env.support.progress import Show, silent
@@ -492,8 +491,9 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
         HeartsError: the file is another, cut short, edited, or of another version.
         OSError: the file cannot be read.
     """
-    name = repr(os.fspath(path))
-    data = read_limited(Path(path), _MOST_BYTES, "a result of hearts benchmark")
+    file = check_path("file", path)
+    name = repr(str(file))
+    data = read_limited(file, _MOST_BYTES, "a result of hearts benchmark")
     no_result = HeartsError(
         f"file: {name} is not a result of hearts benchmark, or is damaged; give one that its "
         "--json wrote"

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__, settle
 from hearts_env.render.scene import count_text
+from hearts_env.support.arguments import check_path
 from hearts_env.support.progress import Progress, Show, no_progress, silent
 from hearts_train.measure.contest import (
     MIN_DEALS,
@@ -525,6 +526,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     Raises:
         HeartsError: matplotlib is not installed, there is no evaluation, or the suffix is another.
     """
+    file = check_path("path", path)
     if not evaluations:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")
     first, places = evaluations[0], range(len(evaluations))
@@ -545,4 +547,4 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     axes.set_xlabel("margin in points per deal, 95 % interval over duplicate deals")
     title = f"{short[first.agent]}: {first.rules}, {first.deals:,} duplicate deals"
     axes.set_title(wrapped(title), fontsize=11)
-    save_figure(figure, Path(path))
+    save_figure(figure, file)
