@@ -338,7 +338,7 @@ def enter(name: str, rules: str, decisions: int, venvs: Path) -> str:
 
 
 def repeats(meta: Checkpoint) -> bool:
-    """Return whether a policy plays the same on every processor. Only tanh and softmax vary."""
+    """Return whether a policy plays the same on every machine. Functions like tanh may vary."""
     return meta.greedy and meta.activation == "relu"
 
 

@@ -88,7 +88,7 @@ MOST_APART = 3.29
 result in 1,000 differs by more."""
 EXACT_APART = 1e-4
 """The most by which the exploitability of such an agent may differ, in points per deal. Its
-probabilities are rounded differently on another processor."""
+probabilities may be rounded differently on another machine."""
 
 
 _DRAWN_BY = "HeartsBench v1"
