@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from hearts_agents.programs.view_lines import ViewLines
-from hearts_env import Game, Rules
+from hearts_env import Game, Rules, settle
 from hearts_env.batch.views import BatchView
 from hearts_env.game.notation import parse_records
 from hearts_train.measure.analysis import best_hinter
@@ -301,3 +302,26 @@ def test_name_with_quotes_can_be_read_back():
     game = played("micro", 1)
     text = game.to_text({"Player 0": name})
     assert parse_records(text)[0].game == game
+
+
+@pytest.mark.parametrize("method", ["simple", "howell"])
+def test_totals_of_single_deals_add_their_chips(method, tmp_path):
+    rules = Rules.from_text(f"black_lady settlement={method}")
+    seats = [Seat(owner="a" * 32, name="Anna"), *(Seat(agent="easy") for _ in range(3))]
+    table = began(tmp_path, "0" * 16, rules, seats)
+    totals = [Fraction(0)] * 4
+    for number in range(4):
+        if number:
+            table.next()
+        while table.ended is None:
+            follow(table, table.game.legal_actions()[:1])
+        points = table.game.points
+        if method == "howell":  # each pays its points to each of the others
+            won = [Fraction(sum(points) - 4 * own) for own in points]
+        else:
+            won, _ = settle(method, points)
+        totals = [total + net for total, net in zip(totals, won, strict=True)]
+        assert table.totals() == totals
+        assert json.loads(message_of(table, 0))["totals"] == totals
+    assert any(totals)
+    assert totals != [-sum(deal["scores"][p] for deal in table.sheet) for p in range(4)]
