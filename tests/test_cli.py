@@ -399,7 +399,11 @@ def test_unwritable_output_is_refused_before_the_work(words, tmp_path, monkeypat
     suffix = "png" if words == "evaluate easy --plot" else SUFFIXES.get(option, "save")
     (tmp_path / "deal").write_text(Game.deal("micro", seed=1).to_text())
     (tmp_path / f"folder.{suffix}").mkdir()
-    for start in ("learn.training.train", "measure.contest.Contest", "measure.analysis.analyse"):
+    for start in (
+        "learn.training.train_run",
+        "measure.contest.Contest",
+        "measure.analysis.analyse",
+    ):
         monkeypatch.setattr(f"hearts_train.{start}", None)
     for place in ("deal/below", "deal/far/below", "missing/below", "folder"):
         mistake(run(*words.split(), f"{place}.{suffix}"), option, place.split("/")[0])

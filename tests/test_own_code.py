@@ -28,7 +28,7 @@ from hearts_train.learn import report, runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.own_code import OwnCode, change_of, code_of, continued, to_json
 from hearts_train.learn.ppo import Learner
-from hearts_train.learn.training import train
+from hearts_train.learn.training import train, train_run, train_seeds
 from hearts_train.learn.vrpo import VRPOLearner
 from tests.refusals import raises_hearts_error
 from tests.test_seeds import SHORT
@@ -133,7 +133,7 @@ class Starting(Learner):
 # ---- finished and unfinished runs ----------------------------------------------------------------
 def train_seed(folder: Path, learner: type[Learner] | None, **settings: Any) -> Any:
     config = recipe(*SHORT)
-    return train(config, folder, seeds=[3], workers=1, progress=False, learner=learner, **settings)
+    return train_seeds(config, folder, [3], workers=1, progress=False, learner=learner, **settings)
 
 
 def test_finished_seed_of_another_class_is_refused(tmp_path, plain):
@@ -196,7 +196,7 @@ def test_finished_run_of_code_unknown_is_refused(tmp_path, plain):
 def test_unfinished_run_of_changed_code_resumes_with_warning(tmp_path, plain, monkeypatch, capsys):
     with monkeypatch.context() as patched:
         on_update(patched, stop, 2)
-        train(recipe(*SHORT), tmp_path / "run", learner=Scaled, progress=False)
+        train_run(recipe(*SHORT), tmp_path / "run", learner=Scaled)
     (first,) = runs.load_state(tmp_path / "run" / runs.STATE_NAME).code
     monkeypatch.setattr(Scaled, "factor", 2.0)
     assert train(resume=tmp_path / "run", learner=Scaled).is_finished

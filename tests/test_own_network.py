@@ -24,7 +24,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import make_config
 from hearts_train.learn.loop import make_learner
-from hearts_train.learn.training import train
+from hearts_train.learn.training import train, train_run
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.participants import Participant
 from tests.refusals import raises_hearts_error
@@ -426,7 +426,7 @@ def test_training_own_code_ends_with_a_command_that_works(code, tmp_path, quick)
 def test_own_network_resumes_to_the_bit(code, tmp_path, monkeypatch, quick):
     whole = train(recipe(code), tmp_path / "whole", progress=False).run_dir
     on_update(monkeypatch, stop, 2)
-    folder = train(recipe(code), tmp_path / "run", progress=False).run_dir
+    folder = train_run(recipe(code), tmp_path / "run").run_dir
     assert train(resume=folder, progress=False).is_finished
     assert_same_history(folder, whole)
 
@@ -558,7 +558,7 @@ def test_usual_network_trains_plays_and_resumes(name, code, tmp_path, monkeypatc
     )
     whole = train(config, tmp_path / "whole", progress=False).run_dir
     on_update(monkeypatch, stop, 2)
-    folder = train(config, tmp_path / "run", progress=False).run_dir
+    folder = train_run(config, tmp_path / "run").run_dir
     assert train(resume=folder, progress=False).is_finished
     assert_same_history(folder, whole)
     assert evaluate(str(folder), "easy", "micro", 4).faults == 0

@@ -19,7 +19,7 @@ from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.loop import make_learner
 from hearts_train.learn.ppo import Decisions
 from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
-from hearts_train.learn.training import train
+from hearts_train.learn.training import train, train_run
 from tests.refusals import raises_hearts_error
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick
@@ -334,7 +334,7 @@ def test_signal_while_gathering_positions_stops_the_run(tmp_path, monkeypatch, c
     monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", -1.0)
     positions = RECIPE["pretraining"] | {"positions": 20_000, "passes": 1}
     config = recipe(threads=1, pretraining=positions, evaluation={"times": 0})
-    result = train(config, tmp_path / "run")
+    result = train_run(config, tmp_path / "run", progress=True)
     assert len(blocks) == 2
     assert result.signal_number == signal.SIGINT
     assert not result.is_finished

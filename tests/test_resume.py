@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import torch
 
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.programs.process import python_environment
 from hearts_env import CheckpointError
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted
@@ -25,7 +27,7 @@ from hearts_train.learn import runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.loop import Trainer
 from hearts_train.learn.ppo import DivergenceError, Learner
-from hearts_train.learn.training import train
+from hearts_train.learn.training import train, train_run
 from tests.faults import Died
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
@@ -69,11 +71,11 @@ def test_stopped_and_resumed_run_equals_an_uninterrupted_one(
         train(recipe(*settings), whole, progress=False)
     on_update(monkeypatch, stop, *stops)
     folder = tmp_path / "run"
-    result = train(recipe(*settings), folder, progress=False)
+    result = train_run(recipe(*settings), folder)
     for count in stops:
         assert (result.updates, result.is_finished) == (count, False)
         assert result.signal_number == signal.SIGINT
-        result = train(resume=folder, progress=False)
+        result = train_run(None, None, folder)
     assert result.is_finished
     assert_same_history(folder, whole)
 
@@ -150,7 +152,7 @@ def test_resuming_removes_the_old_final_evaluation(whole, tmp_path, monkeypatch,
     (folder / runs.EVALUATION_NAME).write_text(json.dumps([row]))
     assert runs.final_evaluation(folder)
     on_update(monkeypatch, stop, 11)
-    train(recipe("budget.decisions=1000"), resume=folder, progress=False)
+    train_run(recipe("budget.decisions=1000"), None, folder)
     assert runs.final_evaluation(folder) == []
 
 
@@ -281,7 +283,7 @@ def test_closed_terminal_does_not_prevent_saving(tmp_path, monkeypatch, quick):
     gone: list[bool] = []
     monkeypatch.setattr(sys, "stderr", Gone())
     on_update(monkeypatch, hang_up, 3)
-    result = train(recipe(), tmp_path / "run", progress=True)
+    result = train_run(recipe(), tmp_path / "run", progress=True)
     assert (result.updates, result.signal_number) == (3, signal.SIGHUP)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 3
 
@@ -294,9 +296,46 @@ def test_signal_while_compiling_waits_for_the_save(tmp_path, monkeypatch, quick)
         warm_up(self)
 
     monkeypatch.setattr(Learner, "warm_up", interrupted)
-    result = train(recipe(), tmp_path / "run", progress=False)
+    result = train_run(recipe(), tmp_path / "run")
     assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
+
+
+def test_signal_in_python_saves_and_raises(tmp_path, monkeypatch, quick):
+    on_update(monkeypatch, stop, 2)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        train(recipe(), tmp_path / "run", progress=False)
+    call = str(caught.value).partition("continue with ")[2]
+    result = eval(call, {"train": train})
+    assert (result.updates, result.is_finished) == (10, True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(
+    ("more", "run_dir"), [("", "run"), (", seeds=[3, 5], workers=1", "run/seed-3")]
+)
+def test_ctrl_c_ends_a_script(tmp_path, more, run_dir):
+    script = (
+        "import pytest, signal\n"
+        "from hearts_train import train\n"
+        "from tests.training_runs import on_update, recipe, stop\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "on_update(pytest.MonkeyPatch(), stop, 2)\n"
+        f"train(recipe('evaluation.times=0'), 'run'{more})\n"
+        "print('continued')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=python_environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -signal.SIGINT, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.splitlines()[-1].startswith("KeyboardInterrupt: ")
+    assert runs.load_state(tmp_path / run_dir / runs.STATE_NAME).counters.updates == 2
 
 
 @pytest.mark.slow

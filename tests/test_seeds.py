@@ -27,7 +27,7 @@ from hearts_train.learn.config import ConfigError
 from hearts_train.learn.log import History
 from hearts_train.learn.loop import Trainer
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, band
-from hearts_train.learn.training import SeedRuns, check_seeds, train
+from hearts_train.learn.training import SeedRuns, check_seeds, train, train_seeds
 from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 from tests.test_runs import evaluation
@@ -62,7 +62,7 @@ def plain(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def train_here(folder: Path, *settings: str, seeds: Any = (3, 5)) -> SeedsResult:
     """Train in this process."""
-    return train(recipe(*SHORT, *settings), folder, seeds=seeds, workers=1, progress=False)
+    return train_seeds(recipe(*SHORT, *settings), folder, seeds, workers=1, progress=False)
 
 
 # ---- the same runs -------------------------------------------------------------------------------

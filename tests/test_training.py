@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import read_checkpoint
-from hearts_env import HeartsError
+from hearts_env import BatchGame, HeartsError
+from hearts_train import evaluate
 from hearts_train.learn import log, loop, runs
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import Trainer
@@ -55,6 +57,17 @@ def test_run_folder_has_all_files(tmp_path, capsys):
     assert run.learning_seconds <= run.seconds
     assert [row["round"] for row in rows(run.run_dir, "evaluation")] == [0, 1, 2]
     assert any("tfevents" in path.name for path in (run.run_dir / log.TENSORBOARD_NAME).iterdir())
+
+
+def test_result_has_the_trained_agent(tmp_path, quick):
+    run = train(recipe("budget.decisions=72", "evaluation.times=0"), tmp_path, progress=False)
+    views = BatchGame("mini", 20, seed=1).views()
+    for greedy in (True, False):
+        expected = make_agent(run.run_dir, greedy=greedy).action_probs(views)
+        assert np.array_equal(run.agent(greedy=greedy).action_probs(views), expected)
+    draws = [run.agent(5, greedy=False).act_batch(views).tolist() for _ in range(2)]
+    assert draws[0] == draws[1]
+    assert evaluate(run.agent(), "easy", deals=2).rules == "mini"
 
 
 def test_first_evaluation_does_not_count_against_minutes(tmp_path, clock, quick, monkeypatch):

@@ -39,7 +39,7 @@ def train_and_evaluate(
     if resume is not None:
         runs.check_run_folder(resume)
     config = _config(config_name, settings, resume)
-    result = training.train(config, run_dir, resume, progress=True)
+    result = training.train_run(config, run_dir, resume, progress=True)
     if not result.is_finished:
         with contextlib.suppress(OSError):  # after SIGHUP there is no terminal
             console.note(
@@ -98,7 +98,7 @@ def train_seeds(
     """Train and evaluate one run per seed, and print their table and where the files are."""
     seeds = seeds_in(text)
     config = _config(config_name, settings, None)
-    result = training.train(config, folder, seeds=seeds, workers=workers, backend=backend)
+    result = training.train_seeds(config, folder, seeds, workers=workers, backend=backend)
     if result.runs:
         console.print_table(*result.table())
         _say_paths(

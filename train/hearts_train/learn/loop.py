@@ -55,9 +55,18 @@ class RunResult:
     signal_number: int = 0
     """The signal that stopped it, or 0."""
 
-    def agent(self) -> Agent:
-        """Return the trained player."""
-        return make_agent(self.run_dir)
+    def agent(self, seed: int | None = None, *, greedy: bool = True) -> Agent:
+        """Return the trained policy as an agent, like ``make_agent`` with the run's folder.
+
+        Args:
+            seed: the seed for sampling, if it is not greedy.
+            greedy: if True, take the preferred action. If False, sample from the policy.
+
+        Raises:
+            HeartsError: if the network or encoder is code that is not trusted, as for
+                ``make_agent``.
+        """
+        return make_agent(self.run_dir, seed, greedy=greedy)
 
 
 LEARNERS: dict[Name, str] = {

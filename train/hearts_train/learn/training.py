@@ -96,8 +96,8 @@ def train(
     """Train a player, or resume a run. With `seeds`, train one player per seed.
 
     Ctrl-C, SIGTERM and SIGHUP end each run after its current update and save everything, except
-    pretraining positions that are still being gathered. To resume several seeds, repeat the call:
-    it skips finished seeds and resumes the others.
+    pretraining positions that are still being gathered. Then ``KeyboardInterrupt`` is raised. To
+    resume several seeds, repeat the call: it skips finished seeds and resumes the others.
 
     Args:
         config: the config. If None, the defaults, or the config of the resumed run.
@@ -123,6 +123,7 @@ def train(
         HeartsError: if the config of a resumed run names code that is not trusted, processes keep
             ending, or Ray is not installed.
         DivergenceError: if the weights are no longer finite. The last save is intact.
+        KeyboardInterrupt: if a signal stopped it. Everything is saved.
     """
     if config is not None:
         check_is("config", config, TrainConfig, "give load_config(name)", ConfigError)
@@ -132,16 +133,20 @@ def train(
         if workers is not None or backend != "local":
             name = "workers" if workers is not None else "backend"
             raise ConfigError(f"{name}: one run is one process; give seeds too, or omit {name}")
-        return train_run(config, run_dir, resume, progress=progress, learner=learner)
+        run = train_run(config, run_dir, resume, progress=progress, learner=learner)
+        if run.signal_number:
+            more = f", learner={learner.__name__}" if learner else ""
+            call = f"train(resume={str(run.run_dir)!r}{more})"
+            raise KeyboardInterrupt(f"the run is saved; continue with {call}")
+        return run
     if resume is not None:
         raise ConfigError("resume: seeds resume by the same call; omit resume")
-    group = SeedRuns(
-        config=config or TrainConfig(),
-        folder=Path("runs", (config or TrainConfig()).name) if run_dir is None else Path(run_dir),
-        learner=learner,
-        is_shown=progress,
+    group = train_seeds(
+        config, run_dir, seeds, progress=progress, learner=learner, workers=workers, backend=backend
     )
-    return group.train(check_seeds(seeds), workers, backend)
+    if group.signal_number:
+        raise KeyboardInterrupt("the runs are saved; the same call continues")
+    return group
 
 
 def train_run(
@@ -157,9 +162,9 @@ def train_run(
 ) -> RunResult:
     """Train one player, or resume a run, like ``train`` without `seeds`.
 
-    The run is saved and stops, as on a signal, when `is_stopped` returns True after an update. If
-    another process holds the folder, wait for it up to `patience` seconds. `advice` ends the error
-    if the disk is full (``loop.saving``).
+    After a signal, return the result so far. The run is saved and stops, as on a signal, when
+    `is_stopped` returns True after an update. If another process holds the folder, wait for it up
+    to `patience` seconds. `advice` ends the error if the disk is full (``loop.saving``).
     """
     with contextlib.ExitStack() as stack:
         if resume is None:
@@ -184,6 +189,27 @@ def train_run(
             if trainer.is_finished:
                 runs.check_reuse(run_dir, trainer.code_change)
         return trainer.run(run_dir, is_shown=progress, is_stopped=is_stopped, advice=advice)
+
+
+def train_seeds(
+    config: TrainConfig | None,
+    run_dir: Path | None,
+    seeds: Sequence[int],
+    *,
+    progress: bool = True,
+    learner: type[Learner] | None = None,
+    workers: int | None = None,
+    backend: str = "local",
+) -> SeedsResult:
+    """Train one player per seed, like ``train``. After a signal, return the result so far."""
+    config = config or TrainConfig()
+    group = SeedRuns(
+        config=config,
+        folder=Path("runs", config.name) if run_dir is None else Path(run_dir),
+        learner=learner,
+        is_shown=progress,
+    )
+    return group.train(check_seeds(seeds), workers, backend)
 
 
 _FIXED = ("env.rules", "env.players", "env.observation", "network.", "algorithm", "seed")
