@@ -283,7 +283,7 @@ def class_of(text: str, module: str = "__main__", **names: Any) -> type[Learner]
 
 
 CELL = """
-import contextlib, dataclasses, enum, functools, os, threading
+import contextlib, dataclasses, enum, functools, threading
 import numpy as np, pydantic, torch
 from torch import nn
 
@@ -355,7 +355,7 @@ NET = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
 PARTIAL = functools.partial(lambda x, y: x * y + 75, 76)
 FEW = map(twice, [77])
 BOUND = Numbers([78]).first
-LOCK, FILE = threading.Lock(), open(os.devnull)
+LOCK, STEPS = threading.Lock(), (step for step in ())
 
 class Base(Learner):
     def outer(self): return lambda: SCALE
@@ -371,7 +371,7 @@ class L(Base):
             "Inside."
             value = 81
         with LOCK:
-            return twice(some), Inner, helpers.used(some), FILE
+            return twice(some), Inner, helpers.used(some), STEPS
 
     @torch.no_grad()
     def quiet(self): return 82
@@ -462,6 +462,42 @@ def test_digest_covers_used_parts_of_own_modules():
     assert cell_code(more=HELPERS.replace("return 1", "return 2")) == cell_code()
 
 
+class Hostile:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise OSError
+
+
+def deep(levels: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (Hostile(), LOCK),
+        (sys.__stderr__, LOCK),
+        (deep(5000), deep(5001)),
+        (torch.ones(2, device="meta"), torch.ones(3, device="meta")),
+        (torch.ones(2, dtype=torch.cfloat).conj(), torch.zeros(2, dtype=torch.cfloat).conj()),
+        (np.float32(1), np.float64(1)),
+        (re.compile("one"), re.compile("two")),
+    ],
+    ids=["hostile", "file", "deep", "meta", "conjugate", "scalar", "pattern"],
+)
+def test_digest_covers_odd_values(value, other):
+    def code(value: Any) -> OwnCode:
+        return learner_code(class_of("class L(Learner):\n    value = value", value=value))
+
+    assert code(value) == code(value)
+    assert code(value) != code(other)
+
+
 def test_digest_ignores_what_copies_add():
     learner: Any = class_of("class Own: pass\nclass L(Learner):\n    kind = Own")
     before = learner_code(learner)
@@ -484,7 +520,7 @@ def test_digest_covers_the_values_around_a_class():
 
 @pytest.mark.slow
 def test_digests_are_equal_in_every_process(tmp_path):
-    kept = CELL.replace("threading.Lock(), open(os.devnull)", "contextlib.nullcontext(), None")
+    kept = CELL.replace("threading.Lock(), (step for step in ())", "contextlib.nullcontext(), None")
     for cannot_be_sent in ("lru_cache", "singledispatch", "cached_property", "limit(83)"):
         kept = re.sub(rf"\n *@(functools\.)?{re.escape(cannot_be_sent)}(?=\n)", "", kept)
     sent = cell_class(kept.replace("@chosen.register", "@torch.no_grad()"))

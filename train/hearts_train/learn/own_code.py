@@ -158,8 +158,8 @@ def _name_of(learner: type) -> str:
 
 
 # ---- the digest of an object ---------------------------------------------------------------------
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_BY_VALUE = (*_PLAIN, tuple, frozenset, CodeType)
+_PLAIN = {bool, int, float, complex, str, bytes, type(None)}
+_BY_VALUE = {*_PLAIN, tuple, frozenset, CodeType}
 """Types of constants. Equal ones may be one object, or not."""
 _PARTS = {
     property: ("fget", "fset", "fdel"),
@@ -204,7 +204,7 @@ def _digest(value: Any, known: Mapping[int, Any] = MappingProxyType({})) -> str:
 
 def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[Any]]:
     """Return the content of a value: text or bytes, and the values inside."""
-    kind, torch = type(value), sys.modules.get("torch")
+    kind = type(value)
     if kind in _PLAIN:
         return value if kind in (str, bytes) else repr(value), ()
     if kind in (list, tuple):
@@ -225,11 +225,13 @@ def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[
         return value.__name__, ()
     if issubclass(kind, np.dtype):
         return repr(value), ()
+    torch = sys.modules.get("torch")
     if issubclass(kind, _RANDOM) or (torch and issubclass(kind, torch.Generator)):
         return "", [kind]
     if torch and issubclass(kind, torch.Tensor):
         with suppress(Exception):  # of a sparse tensor, or without data
-            data = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            dense = value.detach().cpu().resolve_conj().resolve_neg().contiguous().flatten()
+            data = dense.view(torch.uint8).numpy().tobytes()
             return data, [kind, str(value.dtype), tuple(value.shape), value.requires_grad]
     return _object(value)
 
@@ -237,16 +239,17 @@ def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[
 def _object(value: Any) -> tuple[str, Sequence[Any]]:
     """Return the content of another object: what ``pickle`` would keep, or its type and fields."""
     kind, make = type(value), copyreg.dispatch_table.get(type(value))
-    try:
+    how: Any = ""
+    with suppress(Exception):  # of many types
         if hasattr(value, "__wrapped__") and not is_users(kind.__module__):
             return "", [kind, value.__wrapped__]  # a cached or compiled function
         how = make(value) if make else value.__reduce_ex__(4)
         if not isinstance(how, str):
             how = [*how[:3], *(list(items or ()) for items in how[3:5])]
-    except Exception:  # of many types
-        how = ""
-    if isinstance(how, str):  # the name of a global, or no content
-        how = [kind, how, getattr(value, "__dict__", None)]
+    if not isinstance(how, list):  # the name of a global, or no content
+        how = [kind, how]
+        with suppress(Exception):
+            how.append(vars(value))
     copied = functools.WRAPPER_ASSIGNMENTS
     return "", [
         {key: one for key, one in part.items() if key not in copied} if type(part) is dict else part
@@ -278,7 +281,7 @@ def _function(value: Any) -> tuple[str, Sequence[Any]]:
     module, code = str(value.__globals__.get("__name__")), value.__code__
     cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
     if not is_users(module):
-        fixed = [one for one in cells if type(one) in (*_PLAIN, tuple)]
+        fixed = [one for one in cells if type(one) in {*_PLAIN, tuple}]
         calls = [one for one in (*cells, *vars(value).values()) if callable(one)]
         return f"{module}.{code.co_qualname}", [fixed, calls, vars(value).get("registry")]
     inside = [code, value.__defaults__, value.__kwdefaults__, cells, vars(value)]
