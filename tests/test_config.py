@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from hearts_env import HeartsError
 from hearts_train.learn.config import ConfigError, Name, TrainConfig
 from hearts_train.learn.config_files import (
+    _OTHER_NAMES,
     _read_tree,
     load_config,
     make_config,
@@ -104,6 +105,48 @@ def test_config_mistakes_name_key_value_and_fix(override, words):
     for word in words:
         assert word in message, message
     assert isinstance(caught.value, HeartsError)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("total_timesteps", "budget.decisions"),
+        ("n_steps", "ppo.num_steps"),
+        ("ppo.n_steps", "num_steps"),
+        ("lr", "ppo.learning_rate"),
+        ("ppo.lr", "learning_rate"),
+        ("pretraining.lr", "learning_rate"),
+        ("learning_rate", "ppo.learning_rate"),
+        ("n_epochs", "ppo.num_epochs"),
+        ("n_envs", "env.num_envs"),
+        ("env.n_envs", "num_envs"),
+        ("ppo.num_envs", "env.num_envs"),
+        ("batch_size", "ppo.batch_size"),
+        ("num_minibatches", "ppo.batch_size"),
+        ("ent_coef", "ppo.ent_coef"),
+        ("clip_eps", "ppo.clip_range"),
+        ("lam", "ppo.gae_lambda"),
+        ("lambda", "ppo.gae_lambda"),
+        ("gamma", "ppo.gamma"),
+        ("env.seed", "seed"),
+        ("rules", "env.rules"),
+    ],
+)
+def test_names_of_other_libraries_suggest_a_setting(key, meant, tmp_path):
+    (tmp_path / "my.yaml").write_text(f"{key.replace('.', ': {')}: 1{'}' * key.count('.')}\n")
+    for source, load in {
+        "--set": lambda: load_config("demo", [f"{key}=1"]),
+        "overrides": lambda: load_config("demo", {key: 1}),
+        str(tmp_path / "my.yaml"): lambda: load_config(tmp_path / "my.yaml"),
+    }.items():
+        with raises_hearts_error(ConfigError, source, repr(key), hint=f"did you mean {meant!r}?"):
+            load()
+
+
+@pytest.mark.parametrize("name", _OTHER_NAMES)
+def test_every_name_of_other_libraries_is_known(name):
+    with raises_hearts_error(ConfigError, "--set", hint="did you mean"):
+        load_config(None, [f"{name}=1"])
 
 
 def test_unknown_config_suggests_the_nearest_name():

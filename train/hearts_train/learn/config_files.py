@@ -227,9 +227,8 @@ def _clause(fault: Any, message: str) -> str:
     """Return a clause about a mistake, of which pydantic says `message`."""
     key, given = _shortened(".".join(map(str, fault["loc"]))), fault["input"]
     if fault["type"] == "extra_forbidden":
-        *parents, last = fault["loc"]
-        known = _section_at(parents).model_fields
-        return f"unknown key {quoted(key)}; {did_you_mean(str(last), known)}"
+        *parents, last = map(str, fault["loc"])
+        return f"unknown key {quoted(key)}; {_did_you_mean(parents, last)}"
     if not key:
         return message
     message = message if re.match(r"\w+\.", message) else message[:1].lower() + message[1:]
@@ -238,6 +237,48 @@ def _clause(fault: Any, message: str) -> str:
     is_item = fault["type"] == "list_type" and len(quoted(given)) < MAX_QUOTED
     form = f", as in [{given}]" if is_item else ""
     return f"{key}: {quoted(given)} cannot be used; {message}{form}"
+
+
+_OTHER_NAMES = {
+    "clip_coef": "clip_range",
+    "clip_eps": "clip_range",
+    "clip_param": "clip_range",
+    "entropy_coeff": "ent_coef",
+    "lam": "gae_lambda",
+    "lambda": "gae_lambda",
+    "lambda_": "gae_lambda",
+    "lr": "learning_rate",
+    "minibatch_size": "batch_size",
+    "n_envs": "num_envs",
+    "n_epochs": "num_epochs",
+    "n_steps": "num_steps",
+    "net_arch": "trunk",
+    "num_minibatches": "batch_size",
+    "total_timesteps": "decisions",
+    "update_epochs": "num_epochs",
+}
+"""Names of settings in other libraries of PPO, with those here."""
+
+
+def _did_you_mean(parents: Sequence[str], last: str) -> str:
+    """Return the fix for an unknown key: the known key that it stands for, here or elsewhere."""
+    known, name = _section_at(parents).model_fields, _OTHER_NAMES.get(last, last)
+    elsewhere = [place for place in _places() if place.rpartition(".")[2] == name]
+    if name in known or not elsewhere:
+        return did_you_mean(name, known)
+    # `seed` before `evaluation.seed`, `ppo.batch_size` before `pretraining.batch_size`
+    place = min(elsewhere, key=lambda one: (one.count("."), not one.startswith("ppo.")))
+    return f"did you mean {place!r}?"
+
+
+def _places(parents: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the places of all settings, like ``ppo.gamma``."""
+    for name in _section_at(parents).model_fields:
+        place = [*parents, name]
+        if _section_at(place):
+            yield from _places(place)
+        else:
+            yield ".".join(place)
 
 
 def _section_at(place: Iterable[int | str]) -> Any:
