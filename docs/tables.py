@@ -26,13 +26,14 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from curves import reference_picture
+from curves import digest, reference_panels
+from curves import draw as draw_curves
 from parts import PARTS, pages, rows
 
 from hearts_env.encoders import ENCODERS
@@ -79,20 +80,24 @@ def picture(words: str, page: Path, names: dict[str, Any], *, write: bool) -> st
     """
     expression, _, rest = words.partition(" as ")
     file, _, caption = rest.partition(": ")
-    return placed(eval(expression, names)._repr_svg_(), file, caption, page, write=write)
+    data = eval(expression, names)._repr_svg_().encode()
+    return placed(data, file, caption, page, (lambda p: p.write_bytes(data)) if write else None)
 
 
-def placed(svg: str, file: str, caption: str, page: Path, *, write: bool) -> str:
+def placed(
+    mark: bytes, file: str, caption: str, page: Path, draw: Callable[[Path], object] | None
+) -> str:
     """Return the Markdown of a picture in ``docs/images``.
 
     Raises:
-        SystemExit: if the picture there differs and `write` is False.
+        SystemExit: if the picture does not contain `mark`, and `draw` is None instead of a function
+            that draws it anew.
     """
-    path, data = DOCS / "images" / file, svg.encode()
-    if not path.exists() or path.read_bytes() != data:
-        if not write:
+    path = DOCS / "images" / file
+    if not path.exists() or mark not in path.read_bytes():
+        if draw is None:
             raise SystemExit(f"{page}: docs/images/{file} is stale; run make docs-tables")
-        path.write_bytes(data)
+        draw(path)
     return f"![{caption}]({os.path.relpath(path, page.parent)})\n"
 
 
@@ -131,8 +136,10 @@ def render(text: str, name: str = "page", *, run: bool | None = None, write: boo
                 body = picture(words, Path(name), names, write=write)
         elif word == "curves":
             budget, over = arguments
-            file, svg = f"reference_{over}_{budget}.svg", reference_picture(int(budget), over)
-            body = placed(svg, file, f"Learning curves by {over}", Path(name), write=write)
+            panels, file = reference_panels(int(budget), over), f"reference_{over}_{budget}.svg"
+            draw = (lambda path: draw_curves(panels, path)) if write else None
+            mark, caption = digest(panels).encode(), f"Learning curves by {over}"
+            body = placed(mark, file, caption, Path(name), draw)
         elif word == "rows":
             body = rows(first.removeprefix("rows "), *template)
         elif word in PARTS:
