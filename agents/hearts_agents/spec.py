@@ -389,9 +389,10 @@ def make_agent(
 
 
 def path_name(path: str | os.PathLike[str]) -> str:
-    """Return the name of an agent at a path: ``./pro`` for the folder ``pro``.
+    """Return a path as text that names the agent there, and nothing else.
 
-    The name cannot be read as a player, code, a program, a list, or an option of a command.
+    For example, ``pro`` is the built-in player, so the folder ``pro`` becomes ``./pro``. The result
+    is never read as a player, code, a program, a list, or an option of a command.
     """
     name = os.fsdecode(path)
     if _PLAIN_PATH.fullmatch(name) and AgentSpec.from_json(name).kind is Kind.FILE:

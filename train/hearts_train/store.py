@@ -259,14 +259,20 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
 
 
 def misfit(value: Any, shape: Any, place: str = "") -> str:
-    """Return the first difference of foreign JSON from a shape, like ``deals is 'x'``, or "".
+    """Return how JSON from a file differs from its expected shape, like ``deals is 'x'``, or "".
+
+    Only the first difference is described. A shape is one of:
+
+    - a type; an ``int`` has 64 bits, and a ``float`` is any number within a quadrillion
+    - None, for null
+    - a list with one shape, for a list of any length
+    - a dict from each required field to its shape; other fields are allowed
+    - a tuple of shapes, of which one must fit
 
     Args:
-        value: The JSON.
-        shape: A type; or None; or a tuple of alternatives; or a list with the shape of all entries;
-            or a dict with the shape of each field that is needed. An ``int`` has 64 bits, and a
-            ``float`` is any number within a quadrillion.
-        place: The name of the value.
+        value: the JSON.
+        shape: the expected shape.
+        place: the name of the value, for the description.
     """
     if isinstance(shape, dict) and isinstance(value, dict):
         for name, inner in shape.items():
