@@ -328,8 +328,8 @@ def test_reference_shows_recipe_of_one_game_last(results):
         results(f"reference/{example}-{rules}", run)
     results("baselines", {"baselines": []})
     above, below = parts.reference("100").splitlines()[2:]
-    assert above.endswith("| torch 2 | itself | -3.00 | +1.00 | 0.50 | 1.0, 1.0 | 1, 1 |")
-    assert below.endswith("| torch 2 | itself |  | +2.00 | 0.50 | , 1.0 | 0, 1 |")
+    assert above.endswith("| torch 2 | itself | -3.00 | +1.00 | 0.50 | 1.0, 1.0 | 1, 1 | 1 |")
+    assert below.endswith("| torch 2 | itself |  | +2.00 | 0.50 | , 1.0 | 0, 1 | 1 |")
 
 
 @pytest.mark.parametrize(("one_draw", "shown"), [(False, "2.230, exact"), (True, "")])
