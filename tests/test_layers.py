@@ -127,3 +127,15 @@ def test_layers_that_cannot_be_saved_are_refused(tmp_path, layers, options, argu
     with raises_hearts_error(HeartsError, argument):
         save_policy(layers, tmp_path / "p.safetensors", "micro", **{"greedy": True, **options})
     assert not list(tmp_path.iterdir())
+
+
+def test_header_of_any_length_is_no_pickle(tmp_path):
+    """The first byte is the lowest of the header's length. That of a pickle is 0x80."""
+    first, path = set(), tmp_path / "player.safetensors"
+    for length in range(0, 256, 8):
+        save_policy(
+            pairs(), path, "micro", greedy=True, activation="relu", training={"x": "x" * length}
+        )
+        first.add(path.read_bytes()[0])
+        make_agent(path)
+    assert 0x80 in first

@@ -249,7 +249,9 @@ def refuse_weights(path: str | Path) -> None:
         return
     try:
         with open(path, "rb") as file:
-            start = file.read(4)
+            start = file.read(9)
+            if start.endswith(b"{"):  # safetensors: eight bytes with the header's length, then JSON
+                return
             names = zipfile.ZipFile(file).namelist() if start[:2] == b"PK" else []
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
         return  # the loader will report it
