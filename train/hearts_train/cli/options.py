@@ -194,8 +194,8 @@ AllowCode = Annotated[
     typer.Option(
         "--allow-code",
         callback=_trust,
-        help="Trust files that can run code: .zip and .pt models, and saved files that name code "
-        "or a program.",
+        help="Trust files that can run code: .zip and .pt models, and configs or saved files that "
+        "name code or a program.",
     ),
 ]
 """Takes effect when it is parsed, for this process and those that it starts."""
