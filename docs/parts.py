@@ -32,7 +32,6 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import CHOICES, FIELDS, RANGES
 from hearts_env.rules.values import MAX_POINTS
 from hearts_train.cli.benchmark import declared
-from hearts_train.cli.solving import format_tricks  # noqa: F401  templates in the pages use it
 from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import (
     FORMAT,
@@ -45,6 +44,7 @@ from hearts_train.measure.display import (
     format_margin,
     format_ms,
 )
+from hearts_train.measure.exploit import format_tricks  # noqa: F401  templates in the pages use it
 from hearts_train.measure.statistics import mean_and_interval
 
 DOCS = Path(__file__).resolve().parent

@@ -77,6 +77,9 @@ def test_seeds_match_single_runs_and_train_once(alone, tmp_path, plain, monkeypa
         assert_same_history(tmp_path / f"seed-{seed}", alone / str(seed))
     monkeypatch.setattr(Trainer, "run", None)  # which ends every run that begins
     assert train_here(tmp_path).to_json() == result.to_json()
+    table, _, files = str(result).rpartition("\nruns:")
+    assert table == str(result.table())
+    assert files.split()[0] == str(tmp_path)
 
 
 def test_seeds_follow_no_link(alone, tmp_path, plain):

@@ -34,6 +34,14 @@ def test_run_folder_has_all_files(tmp_path, capsys):
     config = smoke()
     run = train(config, tmp_path / "smoke")
     assert run.agent().checkpoint.training["decisions"] == run.decisions
+    text = str(run)
+    for one in (
+        *config.evaluation.opponents,
+        f"{run.decisions:,} decisions",
+        run.checkpoint,
+        run.curve,
+    ):
+        assert str(one) in text
     lines = [line for line in capsys.readouterr().err.splitlines() if "M decisions" in line]
     first = [" 0.00 M decisions (untrained network): " in line for line in lines]
     assert first == [True] * (len(lines) // 3) + [False] * (2 * len(lines) // 3)

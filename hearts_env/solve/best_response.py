@@ -30,6 +30,7 @@ from hearts_env.support.arrays import Floats, Ints, Ints32
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
+from hearts_env.support.tables import ResultTable
 
 Profile = tuple[Floats, Floats]
 """A strategy profile: both players' action probabilities, one per sequence of the tree."""
@@ -101,6 +102,25 @@ class Exploitability:
     infosets: tuple[int, int]
     frozen: bool
     seconds: float
+
+    def table(self) -> ResultTable:
+        """Return the figures as a table of one row."""
+        value = self.exploitability
+        row = [
+            self.agent + " (one draw)" * self.frozen,
+            f"{value:.4f}" if value >= 0.001 else f"{max(value, 0.0):.2e}",
+            *(f"{value:+.4f}" for value in self.best_responses),
+            f"{self.seconds:.1f}",
+        ]
+        title = (
+            f"{self.rules}: exact exploitability in points per deal, the mean of what a best "
+            "response wins as the first leader and as the other player"
+        )
+        columns = ("agent", "exploitability", "leader", "other", "seconds")
+        return ResultTable(title, columns, [row])
+
+    def __str__(self) -> str:
+        return str(self.table())
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures in JSON types."""

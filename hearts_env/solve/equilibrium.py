@@ -35,6 +35,7 @@ from hearts_env.support.arrays import Array, Floats
 from hearts_env.support.errors import CheckpointError
 from hearts_env.support.files import check_output
 from hearts_env.support.interrupts import held_interrupt, noted_interrupt
+from hearts_env.support.tables import ResultTable
 from hearts_env.support.workers import Threads
 
 SHIPPED = ("micro", "mini")
@@ -83,6 +84,22 @@ class Equilibrium:
     def megabytes(self) -> float:
         """The memory of the arrays of tree and solver while solving, in 10^6 bytes."""
         return self.tree.size.gigabytes * 1000
+
+    def table(self) -> ResultTable:
+        """Return the figures as a table of one row."""
+        columns = ("value to the leader", "exploitability", "iterations", "seconds", "array memory")
+        row = [
+            f"{self.value:+.9f}" + " (stopped)" * self.interrupted,
+            f"{max(self.exploitability, 0.0):.2e}",
+            f"{self.iterations:,}",
+            f"{self.seconds:.1f}",
+            f"{self.megabytes:,.0f} MB" if self.megabytes >= 1 else "< 1 MB",
+        ]
+        title = f"{self.rules.name}: value and exploitability in points per deal"
+        return ResultTable(title, columns, [row])
+
+    def __str__(self) -> str:
+        return str(self.table())
 
     def save(self, path: str | Path) -> None:
         """Write the policies into a small file, rounded to 1/65535; whole or not at all.

@@ -297,18 +297,16 @@ def say(text: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of results, the first column left-aligned and all others right-aligned."""
+    """Print a table of results (``format_table``)."""
+    from hearts_env.support.tables import format_table  # not needed for --help
+
     encoding = getattr(_shown(), "encoding", None) or "utf-8"
     # Replace before measuring: replacements may be longer than the characters.
-    table = [
+    heads, *cells = [
         [
             printable(cell).replace("\n", r"\n").encode(encoding, "hearts_plain").decode(encoding)
             for cell in row
         ]
         for row in (columns, *rows)
     ]
-    first, *others = (max(map(len, column)) for column in zip(*table, strict=True))
-    lines = [
-        "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip() for row in table
-    ]
-    say("\n".join([title, lines[0], "─" * (first + sum(others) + 2 * len(others)), *lines[1:]]))
+    say(format_table(title, heads, cells))

@@ -7,7 +7,6 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,14 @@ from hearts_train.cli.options import refuse_given
 from hearts_train.console import Mistake
 from hearts_train.measure.comparison import Comparison
 from hearts_train.measure.contest import read_saved
-from hearts_train.measure.display import format_interval, short_names
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import (
     Evaluation,
     MatchResults,
     evaluations_table,
+    matches_table,
     platform_versions,
 )
-from hearts_train.measure.statistics import HIGH, LOW
 
 FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "declare")
 """Options allowed with ``--resume``, because they change no result."""
@@ -145,30 +143,12 @@ def show_evaluations(results: Sequence[Any]) -> None:
     if isinstance(results[0], MatchResults):
         _show_matches(results)
         return
-    table = evaluations_table(results)
-    console.print_table(*table)
+    console.print_table(*evaluations_table(results))
     show_faults(results)
 
 
 def _show_matches(results: Sequence[MatchResults]) -> None:
-    first = results[0]
-    short = short_names([first.agent, *(result.opponent for result in results)])
-    title = (
-        f"{short[first.agent]}, {first.rules}: {first.pairs:,} pairs of matches with the seats "
-        "swapped; 95 % interval over pairs"
-    )
-    columns = ["against", "matches won", "pairs won 2:0", "deals per match", "mean final lead"]
-    rows = [
-        [
-            short[result.opponent] + f" (stopped: {result.pairs:,} pairs)" * result.interrupted,
-            format_interval(result.won, result.ci95, ".2%"),
-            f"{result.swept:.1%}",
-            f"{result.deals:.1f}",
-            f"{result.ahead:+.2f}",
-        ]
-        for result in results
-    ]
-    console.print_table(title, columns, rows)
+    console.print_table(*matches_table(results))
     for result in results:
         if result.faults or result.opponent_faults:
             console.note(
@@ -219,32 +199,9 @@ def parse_pair(text: str, option: str, example: str) -> tuple[float, float]:
 
 def show_comparison(result: Comparison) -> None:
     """Print a comparison as a sentence and a table."""
-    names = [result.agent, result.other]
-    short = short_names(names)
-    agent, other = (short[name] for name in names)
-    shown = replace(result, agent=agent, other=other)
-    console.say(shown.conclusion)
-    times = result.fixed_deals / result.deals
-    more = f" ({times:.1f} times as many)" if times >= 1.05 else ""
-    below, above = result.bounds
-    low, high = result.ci95
-    margin = f"{result.margin:+.3f} ({low:+.3f} to {high:+.3f})"
-    accepted = "neither: stopped early" if result.interrupted else "neither"
-    if result.verdict == HIGH:
-        accepted = f"{result.high:+g} or more (error rate at most {result.alpha:.1%})"
-    elif result.verdict == LOW:
-        accepted = f"{result.low:+g} or less (error rate at most {result.beta:.1%})"
-    rows = [
-        ["accepted", accepted],
-        ["margin, corrected for early stopping", margin],
-        ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
-        ["duplicate deals", f"{result.deals:,}"],
-        ["duplicate deals of a test of fixed size", f"{result.fixed_deals:,}{more}"],
-    ]
-    title = f"{agent} over {other}, {result.rules}: points per deal, 95 % interval"
-    columns = ["sequential test", f"{result.low:+g} or less, or {result.high:+g} or more"]
-    console.print_table(title, columns, rows)
+    console.say(result.with_short_names().conclusion)
+    console.print_table(*result.table())
     counts: dict[str, int] = {}
-    for name, faults in zip(names, result.faults, strict=True):
+    for name, faults in zip((result.agent, result.other), result.faults, strict=True):
         counts[name] = counts.get(name, 0) + faults
     show_counted_faults(counts, result.examples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ from typing import Any
 from hearts_agents.attackers import METHODS
 from hearts_agents.spec import quoted_path
 from hearts_env import Rules
-from hearts_env.render.scene import count_text
-from hearts_env.solve.best_response import Exploitability, exploitability
+from hearts_env.solve.best_response import exploitability
 from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
 from hearts_env.solve.solved_files import Checkpoint
 from hearts_env.solve.tree import Tree
@@ -24,12 +23,9 @@ from hearts_train import console
 from hearts_train.cli.options import names_in
 from hearts_train.console import Mistake
 from hearts_train.measure.display import (
-    ResultTable,
-    format_interval,
     format_margin,
-    format_ms,
 )
-from hearts_train.measure.exploit import HANDS, TREE, Attack, ExploitResult
+from hearts_train.measure.exploit import HANDS, TREE, Attack
 from hearts_train.measure.exploitability import tree_of
 from hearts_train.store import check_place
 
@@ -77,7 +73,7 @@ def solve_deck(
                 progress=report,
                 stopping=_say_stopping,
             )
-        console.print_table(*solve_table(result))
+        console.print_table(*result.table())
         if result.interrupted:
             with held_interrupt():
                 if state_file is None:
@@ -143,20 +139,6 @@ def _free_name(text: str) -> Path:
     return next(path for n in names if not (path := Path(f"{n}.safetensors")).exists())
 
 
-def solve_table(result: Equilibrium) -> ResultTable:
-    """Return the figures of a result as a table of one row."""
-    columns = ("value to the leader", "exploitability", "iterations", "seconds", "array memory")
-    row = [
-        f"{result.value:+.9f}" + " (stopped)" * result.interrupted,
-        f"{max(result.exploitability, 0.0):.2e}",
-        f"{result.iterations:,}",
-        f"{result.seconds:.1f}",
-        f"{result.megabytes:,.0f} MB" if result.megabytes >= 1 else "< 1 MB",
-    ]
-    title = f"{result.rules.name}: value and exploitability in points per deal"
-    return ResultTable(title, columns, [row])
-
-
 def solve_json(result: Equilibrium) -> dict[str, Any]:
     """Return the figures of a result as JSON types."""
     size = result.tree.size
@@ -198,13 +180,6 @@ def tricks_in(text: str | None) -> range | None:
     return range(first, last + 1)
 
 
-def format_tricks(tricks: Sequence[int]) -> str:
-    """Format tricks like ``7-13`` or ``1, 3``."""
-    if len(tricks) > 1 and tricks[-1] - tricks[0] == len(tricks) - 1:
-        return f"{tricks[0]}-{tricks[-1]}"
-    return ", ".join(map(str, tricks))
-
-
 def explain(attack: Attack) -> None:
     """Print which answer was chosen for a large deck, if the user did not choose."""
     if attack.answer != TREE and attack.positions is not None:
@@ -221,62 +196,11 @@ def explain(attack: Attack) -> None:
 
 def show_exploit(attack: Attack, result: Any) -> None:
     """Print the result of an attack."""
-    if attack.answer == TREE:
-        _show_exact(result)
-    elif attack.answer == HANDS:
-        _show_best(result)
-    else:
-        _show_attack(result)
-
-
-def _show_exact(result: Exploitability) -> None:
-    """Print an exact exploitability."""
-    value = result.exploitability
-    row = [
-        result.agent + " (one draw)" * result.frozen,
-        f"{value:.4f}" if value >= 0.001 else f"{max(value, 0.0):.2e}",
-        *(f"{value:+.4f}" for value in result.best_responses),
-        f"{result.seconds:.1f}",
-    ]
-    title = (
-        f"{result.rules}: exact exploitability in points per deal, the mean of what a best "
-        "response wins as the first leader and as the other player"
-    )
-    console.print_table(title, ("agent", "exploitability", "leader", "other", "seconds"), [row])
-
-
-def _show_attack(result: ExploitResult) -> None:
-    """Print the margin of each attacker, and the best attacker."""
-    is_exact = result.gains[0].ci95 is None
-    first = result.gains[0].attacker
-    more = [] if len(result.gains) == 1 else [f"more than {first}"]
-    columns = ["attacker", "margin"]
-    columns += ["share of the best response"] if is_exact else [*more, "ms per decision"]
-    rows = []
-    for gain in result.gains:
-        if is_exact:
-            share = "-" if gain.ratio is None else f"{gain.ratio:.1%}"
-            rows.append([gain.attacker, f"{gain.margin:+.4f}", share])
-        else:
-            margin = format_margin(gain.margin, gain.ci95)
-            is_short = gain.deals < result.gains[0].deals
-            stopped = f" (stopped: {count_text(gain.deals, 'deal')})" * is_short
-            over = format_margin(gain.over_first, gain.over_first_ci95)
-            rows.append([gain.attacker + stopped, margin])
-            assert gain.ms_per_decision is not None
-            rows[-1] += [*([over] if more else []), format_ms(gain.ms_per_decision)]
-    if is_exact:
-        rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
-        over = "over all deals, exact"
-    else:
-        stopped = " (stopped early)" * result.interrupted
-        over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
-    drawn = " (one draw)" * result.is_one_draw
-    title = f"attackers of {result.agent}{drawn}, {result.rules}: margin in points per deal, {over}"
-    title += _awake_words(result)
-    console.print_table(title, columns, rows)
+    console.print_table(*result.table())
+    if attack.answer in (TREE, HANDS):
+        return
     best = result.best
-    amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
+    amount = f"{best.margin:+.4f}" if best.ci95 is None else format_margin(best.margin, best.ci95)
     console.note(f"the best attacker is {best.attacker}: {amount} points per deal")
     for gain in result.gains:
         if gain.agent_faults:
@@ -284,24 +208,3 @@ def _show_attack(result: ExploitResult) -> None:
                 f"{result.agent}: forfeited {gain.agent_faults:,} deals against "
                 f"{gain.attacker} (faults)"
             )
-
-
-def _awake_words(result: ExploitResult) -> str:
-    """Return the tricks in which attackers attack, for a title."""
-    return "" if result.awake is None else f"; awake in tricks {format_tricks(result.awake)}"
-
-
-def _show_best(result: ExploitResult) -> None:
-    """Print the margin of a best response over sampled deals."""
-    (gain,) = result.gains
-    assert gain.ci95 is not None
-    stopped = " (stopped early)" * result.interrupted
-    title = f"{result.rules}: margin of a best response in points per deal, 95 % interval over "
-    title += f"{gain.deals:,} sampled deals{stopped}, each exact{_awake_words(result)}"
-    row = [
-        result.agent + " (one draw)" * result.is_one_draw,
-        format_interval(gain.margin, gain.ci95, ".3f"),
-        f"{gain.seconds / gain.deals:.2g}",
-    ]
-    amount = "exploitability" if result.awake is None else "margin"
-    console.print_table(title, ("agent", amount, "seconds per deal"), [row])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import RunResult
-from hearts_train.learn.report import SEEDS_NAME
+from hearts_train.learn.report import listed_files
 from hearts_train.measure.evaluation import Evaluation
 
 DEFAULT_CONFIG = "demo"
@@ -61,23 +61,9 @@ def train_and_evaluate(
                 write_json(_record(result, [], interrupted=True), as_json)
             raise
     interrupted = not runs.final_evaluation(result.run_dir)
-    paths = {
-        "player": result.checkpoint,
-        "evaluation": result.run_dir / runs.EVALUATION_NAME,
-        "picture": result.run_dir / runs.PICTURE_NAME,
-        "learning curve": result.curve,
-        "model card": result.card,
-        "settings": result.run_dir / runs.CONFIG_NAME,
-    }
     if as_json:
         write_json(_record(result, evaluations, interrupted=interrupted), as_json)
-    console.say(
-        f"{result.decisions:,} decisions: "
-        f"{console.format_seconds(result.learning_seconds)} learning "
-        f"({result.decisions_per_second:,.0f} decisions per second), "
-        f"{console.format_seconds(result.seconds)} in total, with evaluations"
-    )
-    _say_paths(paths)
+    console.say("\n".join([result.summary, *listed_files(result.files)]))
     allow = " --allow-code" * bool(config.own_code)
     player = quoted_path(result.run_dir)
     console.say(f"\nPlay against it: hearts play --opponent {player}{allow}")
@@ -101,13 +87,7 @@ def train_seeds(
     result = training.train_seeds(config, folder, seeds, workers=workers, backend=backend)
     if result.runs:
         console.print_table(*result.table())
-        _say_paths(
-            {
-                "runs": result.folder,
-                "figures": result.folder / SEEDS_NAME,
-                "learning curve": result.folder / runs.CURVE_NAME,
-            }
-        )
+        console.say("\n".join(listed_files(result.files)))
     if as_json:
         write_json(result.to_json(), as_json)
     if not result.is_finished:
@@ -144,12 +124,6 @@ def seeds_in(text: str) -> list[int]:
         most = training.MOST_SEEDS + 1  # one too many, which check_seeds reports
         found += itertools.islice(range(int(ends[1]), int(ends[2] or ends[1]) + 1), most)
     return training.check_seeds(found)
-
-
-def _say_paths(paths: Mapping[str, Path]) -> None:
-    for name, path in paths.items():
-        if path.exists():  # without evaluations there is no curve
-            console.say(f"{name + ':':16}{quoted_path(path)}")
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:

@@ -22,14 +22,16 @@ from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import Interrupted, noted_interrupt
+from hearts_env.support.tables import ResultTable
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, Name, TrainConfig
 from hearts_train.learn.log import Metrics
 from hearts_train.learn.own_code import change_of, code_of, continued, same_code, to_json
 from hearts_train.learn.ppo import Learner
-from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, write_card
+from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, listed_files, write_card
+from hearts_train.measure.display import format_margin
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.screen import note, progress
+from hearts_train.screen import format_seconds, note, progress
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,40 @@ class RunResult:
                 ``make_agent``.
         """
         return make_agent(self.run_dir, seed, greedy=greedy)
+
+    @property
+    def summary(self) -> str:
+        """A line with the decisions and the time that they took."""
+        return (
+            f"{self.decisions:,} decisions: {format_seconds(self.learning_seconds)} learning "
+            f"({self.decisions_per_second:,.0f} decisions per second), "
+            f"{format_seconds(self.seconds)} in total, with evaluations"
+        )
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that a user may want to open, by name."""
+        found = {
+            "player": self.checkpoint,
+            "evaluation": self.run_dir / runs.EVALUATION_NAME,
+            "picture": self.run_dir / runs.PICTURE_NAME,
+            "learning curve": self.curve,
+            "model card": self.card,
+            "settings": self.run_dir / runs.CONFIG_NAME,
+        }
+        return {name: path for name, path in found.items() if path.exists()}
+
+    def __str__(self) -> str:
+        lines = []
+        if self.evaluations:
+            title = "latest margins in points per deal, with their 95 % intervals"
+            rows = [
+                [row["opponent"], format_margin(row["margin"], row["ci95"]), f"{row['won']:.1%}"]
+                for row in self.evaluations
+            ]
+            lines.append(str(ResultTable(title, ["against", "margin", "deals won"], rows)))
+        lines += [self.summary, *listed_files(self.files)]
+        return "\n".join(lines)
 
 
 LEARNERS: dict[Name, str] = {

@@ -14,13 +14,13 @@ from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
 from hearts_agents.spec import path_name, quoted_path
 from hearts_env.support.errors import bare
 from hearts_env.support.files import write_json, write_whole
+from hearts_env.support.tables import ResultTable
 from hearts_train.learn.config import AVERAGE, SELF
 from hearts_train.learn.log import History
 from hearts_train.learn.own_code import OwnCode, from_json
 from hearts_train.learn.runs import CARD_NAME, CURVE_NAME, RunFolder
 from hearts_train.measure.display import (
     BLUE,
-    ResultTable,
     format_margin,
     literal,
     new_figure,
@@ -60,6 +60,11 @@ def format_status(run: RunFolder) -> str:
     if run.is_training and run.seconds_left is not None:
         return f"{run.share:.0%} training, about {format_seconds(run.seconds_left)} left"
     return "finished" if run.status == "finished" else f"{run.share:.0%} {run.status}"
+
+
+def listed_files(files: Mapping[str, Path]) -> list[str]:
+    """Return a line per file, with its name."""
+    return [printable(f"{name + ':':16}{quoted_path(path)}") for name, path in files.items()]
 
 
 # ---- several seeds -------------------------------------------------------------------------------
@@ -109,6 +114,19 @@ class SeedsResult:
         title = "margins in points per deal, with the 95 % interval over deals"
         title = f"{path_name(self.folder)}: {title}"
         return ResultTable(title, ["seed", "decisions", *(one["name"] for one in spread)], rows)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that a user may want to open, by name."""
+        found = {
+            "runs": self.folder,
+            "figures": self.folder / SEEDS_NAME,
+            "learning curve": self.folder / CURVE_NAME,
+        }
+        return {name: path for name, path in found.items() if path.exists()}
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.table()), *listed_files(self.files)])
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types."""

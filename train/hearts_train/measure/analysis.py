@@ -35,7 +35,7 @@ from hearts_env.batch.views import BatchView
 from hearts_env.solve import TranspositionTable, solve_double_dummy
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.progress import Progress
-from hearts_train.measure.display import ResultTable
+from hearts_env.support.tables import ResultTable
 from hearts_train.measure.statistics import Z95
 
 SLIP, BLUNDER = 1.0, 5.0

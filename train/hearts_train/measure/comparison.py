@@ -11,7 +11,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -20,6 +20,7 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Show, silent
+from hearts_env.support.tables import ResultTable, visible
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example, first_examples
@@ -134,6 +135,38 @@ class Comparison(Result):
             f"after {self.deals:,} duplicate deals"
         )
         return f"{found}: {figures}{sure}"
+
+    def with_short_names(self) -> Comparison:
+        """Return it with the agents' names as tables show them."""
+        short = short_names([self.agent, self.other])
+        return replace(self, agent=short[self.agent], other=short[self.other])
+
+    def table(self) -> ResultTable:
+        """Return the figures of the test as a table."""
+        shown = self.with_short_names()
+        times = self.fixed_deals / self.deals
+        more = f" ({times:.1f} times as many)" if times >= 1.05 else ""
+        below, above = self.bounds
+        low, high = self.ci95
+        margin = f"{self.margin:+.3f} ({low:+.3f} to {high:+.3f})"
+        accepted = "neither: stopped early" if self.interrupted else "neither"
+        if self.verdict == HIGH:
+            accepted = f"{self.high:+g} or more (error rate at most {self.alpha:.1%})"
+        elif self.verdict == LOW:
+            accepted = f"{self.low:+g} or less (error rate at most {self.beta:.1%})"
+        rows = [
+            ["accepted", accepted],
+            ["margin, corrected for early stopping", margin],
+            ["log likelihood ratio", f"{self.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
+            ["duplicate deals", f"{self.deals:,}"],
+            ["duplicate deals of a test of fixed size", f"{self.fixed_deals:,}{more}"],
+        ]
+        title = f"{shown.agent} over {shown.other}, {self.rules}: points per deal, 95 % interval"
+        columns = ["sequential test", f"{self.low:+g} or less, or {self.high:+g} or more"]
+        return ResultTable(title, columns, rows)
+
+    def __str__(self) -> str:
+        return f"{visible(self.with_short_names().conclusion)}\n{self.table()}"
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as JSON types, with ``better`` and ``conclusion``."""

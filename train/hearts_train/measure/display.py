@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hearts_agents.registry import OWN, split_version
 from hearts_env import HeartsError
@@ -125,20 +125,6 @@ def _drawn(figure: Figure, kind: str, dpi: int, metadata: dict[str, None]) -> by
 
 
 # ---- tables --------------------------------------------------------------------------------------
-
-
-class ResultTable(NamedTuple):
-    """A table.
-
-    Attributes:
-        title: The title, which may be empty.
-        columns: The headings.
-        rows: The cells as text.
-    """
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
 
 
 def format_margin(margin: float | None, ci95: Interval | None) -> str:

@@ -38,6 +38,7 @@ from hearts_env import HeartsError, Rules, __version__, settle
 from hearts_env.render.scene import count_text
 from hearts_env.support.arguments import check_path
 from hearts_env.support.progress import Progress, Show, no_progress, silent
+from hearts_env.support.tables import ResultTable
 from hearts_train.measure.contest import (
     MIN_DEALS,
     AnyBlock,
@@ -48,7 +49,6 @@ from hearts_train.measure.contest import (
 )
 from hearts_train.measure.display import (
     BLUE,
-    ResultTable,
     format_interval,
     format_margin,
     format_ms,
@@ -188,6 +188,9 @@ class Evaluation(Result):
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     shares: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return str(evaluations_table([self]))
 
     @classmethod
     def of(
@@ -340,6 +343,9 @@ class MatchResults(Result):
     faults: int = 0
     opponent_faults: int = 0
 
+    def __str__(self) -> str:
+        return str(matches_table([self]))
+
     @classmethod
     def of(
         cls,
@@ -372,6 +378,28 @@ class MatchResults(Result):
             opponent_faults=sum(block.faults[1] for block in blocks),
             **how,
         )
+
+
+def matches_table(results: Sequence[MatchResults]) -> ResultTable:
+    """Return a table with a row per opponent of one agent in matches."""
+    first = results[0]
+    short = short_names([first.agent, *(result.opponent for result in results)])
+    title = (
+        f"{short[first.agent]}, {first.rules}: {first.pairs:,} pairs of matches with the seats "
+        "swapped; 95 % interval over pairs"
+    )
+    columns = ["against", "matches won", "pairs won 2:0", "deals per match", "mean final lead"]
+    rows = [
+        [
+            short[result.opponent] + f" (stopped: {result.pairs:,} pairs)" * result.interrupted,
+            format_interval(result.won, result.ci95, ".2%"),
+            f"{result.swept:.1%}",
+            f"{result.deals:.1f}",
+            f"{result.ahead:+.2f}",
+        ]
+        for result in results
+    ]
+    return ResultTable(title, columns, rows)
 
 
 # ---- play ----------------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.arguments import check_is
 from hearts_env.support.arrays import Floats
 from hearts_env.support.progress import Show, silent
+from hearts_env.support.tables import ResultTable
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, Task, check_deals, num_deals
 from hearts_train.measure.display import (
-    ResultTable,
     format_interval,
     format_margin,
     format_ms,
@@ -143,6 +143,9 @@ class Tournament:
             standings,
             ResultTable("", ["margin of", *(f"over {name}" for name in ranked)], crossed),
         ]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.tables()))
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types."""
