@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearts_env import HeartsError
-from hearts_train.measure import evaluation as summary
+from hearts_train import evaluate, plot
 from hearts_train.measure.display import (
     new_figure,
     save_figure,
@@ -50,8 +50,18 @@ def test_unknown_suffix_is_refused_before_the_work(name, tmp_path):
 def test_picture_that_cannot_be_drawn_is_refused(tmp_path):
     with raises_hearts_error(HeartsError, "plot"):
         save_figure(figure(), tmp_path / "none" / "x.png")
-    with raises_hearts_error(HeartsError, "plot"):
-        summary.plot([], tmp_path / "x.pdf")
+
+
+@pytest.mark.parametrize("unit", ["deal", "match"])
+def test_plot_draws_evaluations_over_deals(unit, tmp_path):
+    result = evaluate("easy", "easy", "micro", deals=2, unit=unit)
+    for given in ([], None, "easy", [result, "easy"], *([result] if unit == "match" else [])):
+        with raises_hearts_error(HeartsError, "evaluations", hint="evaluate"):
+            plot(given, tmp_path / "x.png")
+    if unit == "deal":
+        for name, given in (("x.png", result), ("y.png", [result])):
+            plot(given, tmp_path / name)
+        assert (tmp_path / "x.png").read_bytes() == (tmp_path / "y.png").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__, settle
 from hearts_env.render.scene import count_text
-from hearts_env.support.arguments import check_path
+from hearts_env.support.arguments import check_path, listed
+from hearts_env.support.errors import quoted
 from hearts_env.support.progress import Progress, Show, no_progress, silent
 from hearts_env.support.tables import ResultTable
 from hearts_train.measure.contest import (
@@ -548,15 +549,24 @@ def evaluate(
 
 
 # ---- a picture -----------------------------------------------------------------------------------
-def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
+def plot(evaluations: Evaluation | Sequence[Evaluation], path: str | Path) -> None:
     """Draw an agent's margins as bars with 95 % intervals in a PNG, SVG or PDF file.
+
+    Args:
+        evaluations: Results of ``evaluate`` over deals, one or several of one agent.
+        path: The file.
 
     Raises:
         HeartsError: matplotlib is not installed, there is no evaluation, or the suffix is another.
     """
     file = check_path("path", path)
-    if not evaluations:
-        raise HeartsError("plot: there is no evaluation to draw; give one or more")
+    given = [evaluations] if isinstance(evaluations, Result) else listed(evaluations)
+    if not given or not all(isinstance(one, Evaluation) for one in given):
+        shown = "a result" if isinstance(evaluations, Result) else quoted(evaluations)
+        raise HeartsError(
+            f"evaluations: {shown} cannot be drawn; give results of evaluate over deals"
+        )
+    evaluations = [*given]
     first, places = evaluations[0], range(len(evaluations))
     short = short_names([first.agent, *(e.opponent for e in evaluations)])
     figure = new_figure(7, 1.6 + 0.45 * len(evaluations))
