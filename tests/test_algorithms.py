@@ -13,13 +13,17 @@ import torch
 from typer.testing import CliRunner
 
 from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.models.network import load_agent
 from hearts_env import CheckpointError
+from hearts_env.solve.best_response import exploitability_of
 from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
 from hearts_train.learn import games as sp
+from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config, make_config, shipped_configs
-from hearts_train.learn.loop import exploitabilities, make_learner
+from hearts_train.learn.loop import Trainer, exploitabilities, make_learner
 from hearts_train.learn.runs import CHECKPOINTS_NAME, read_metrics
+from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.slow import quick_cases
 from tests.training_runs import smaller
@@ -121,24 +125,22 @@ def test_resumed_run_begins_its_average_at_the_weights():
     assert torch.equal(resumed.average.weights, made.learnt.weights)
 
 
-@quick_cases("algorithm", ["ppo", "vrpo", "exact", "maskable_ppo"], ["ppo"])
+@quick_cases("algorithm", ["ppo", "vrpo", "maskable_ppo"], ["ppo"])
 def test_state_without_an_array_raises(algorithm):
-    settings = SMALL | {"exact": {"minibatches": 1}}
-    made = learner(algorithm, **settings)
+    made = learner(algorithm, **SMALL)
     made.update()
     state = made.state()
     for name in state.tensors:
         lacking = {n: array for n, array in state.tensors.items() if n != name}
         with raises_hearts_error(CheckpointError, "resume"):
-            learner(algorithm, replace(state, tensors=lacking), **settings)
+            learner(algorithm, replace(state, tensors=lacking), **SMALL)
             pytest.fail(name)
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "exact"])
-def test_rounded_networks_follow_the_weights(algorithm, monkeypatch):
+def test_rounded_networks_follow_the_weights(monkeypatch):
     """The magnet is computed by the rounded average."""
     monkeypatch.setattr("hearts_train.learn.ppo.find_precision", lambda *_: torch.bfloat16)
-    made = learner(algorithm, **SMALL | {"ema_decay": 0.5, "exact": {"minibatches": 1}})
+    made = learner("ppo", **SMALL | {"ema_decay": 0.5})
     made.update()
     for network in (made.learnt, made.average):
         weights = torch.nn.utils.parameters_to_vector(network.rounded.parameters())
@@ -237,3 +239,27 @@ def test_algorithm_approaches_equilibrium_and_resumes_exactly(algorithm, changes
         resumed.update()
     assert_same(made, resumed)
     assert exploitabilities(made, tree)["drawn"] < bound
+
+
+# ---- exploitability in evaluations ---------------------------------------------------------------
+@pytest.mark.slow
+def test_small_deck_runs_log_exploitability(tmp_path):
+    """The last logged figures describe the player's file. No opponent is needed."""
+    settings = {"times": 4, "opponents": [], "exploitability": True}
+    given = make_config(RECIPE | {"evaluation": settings, "budget": {"decisions": 16 * 128 * 8}})
+    result = train(given, tmp_path / "run", progress=False)
+    rows = [row for row in read_metrics(result.run_dir) if row["kind"] == "exploitability"]
+    assert len(rows) == 5
+    assert rows[-1]["drawn"] < 0.9 * rows[0]["drawn"]
+    for name, greedy in (("drawn", False), ("preferred", True)):
+        player = load_agent(result.run_dir, greedy=greedy, seed=0)
+        found = exploitability_of(player, "micro").exploitability
+        assert rows[-1][name] == pytest.approx(found, abs=1e-6)
+        assert f"{found:.3f} (" in result.card.read_text()
+
+
+@pytest.mark.parametrize("rules", ["two_player", "classic"])
+def test_exploitability_without_a_small_deck_raises(rules):
+    settings = {"env": {"rules": rules, "num_envs": 12}, "evaluation": {"exploitability": True}}
+    with raises_hearts_error(ConfigError, "evaluation.exploitability"):
+        Trainer(make_config(RECIPE | SMALL | settings))

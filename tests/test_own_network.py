@@ -530,7 +530,7 @@ def test_invalid_network_or_encoder_code_is_refused(code, setting, name, words):
         make_learner(make_config(own))
 
 
-@pytest.mark.parametrize("algorithm", ["vrpo", "exact", "maskable_ppo"])
+@pytest.mark.parametrize("algorithm", ["vrpo", "maskable_ppo"])
 def test_own_network_requires_ppo(code, algorithm):
     with raises_hearts_error(ConfigError, "config", "network.module", algorithm):
         recipe(code, algorithm=algorithm, ema_decay=0.0)

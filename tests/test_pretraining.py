@@ -303,8 +303,8 @@ def test_unfitting_start_player_raises(trained):
             starting(path, **changes)
     with raises_hearts_error(ConfigError, "network.start", "no-such"):
         starting("no-such")
-    with pytest.raises(ValueError, match="not supported by exact"):
-        starting(path, algorithm="exact")
+    with pytest.raises(ValueError, match="not supported by maskable_ppo"):
+        starting(path, algorithm="maskable_ppo", ema_decay=0.0)
 
 
 @pytest.mark.parametrize(

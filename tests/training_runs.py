@@ -43,8 +43,6 @@ MOST = {
     "env.num_envs": 16,
     "ppo.num_steps": 8,
     "ppo.batch_size": 32,
-    "exact.minibatches": 1,
-    "exact.batch_size": 128,
     "pretraining.positions": 64,
     "pretraining.batch_size": 64,
     "evaluation.times": 1,

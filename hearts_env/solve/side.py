@@ -163,13 +163,3 @@ def take_best(first: Ints32, values: Floats, chances: Floats) -> None:
             if values[j] > values[best]:
                 best = j
         chances[best] = 1.0
-
-
-@jit
-def backward_mean(parent: Ints32, first: Ints32, chances: Floats, values: Floats) -> None:
-    """Add a policy's earnings after each sequence to its value, in place."""
-    for i in range(len(parent) - 1, -1, -1):
-        total = 0.0
-        for j in range(first[i], first[i + 1]):
-            total += chances[j] * values[j]
-        values[parent[i]] += total

@@ -133,11 +133,11 @@ class TreeSize:
         return (
             f"{self.deals:,} deals, {self.positions:,} positions, {self.lines:,} lines, "
             f"{sum(self.infosets):,} information sets, {sum(self.sequences):,} sequences, "
-            f"{format_gigabytes(self.gigabytes)}"
+            f"{_format_gigabytes(self.gigabytes)}"
         )
 
 
-def format_gigabytes(gigabytes: float) -> str:
+def _format_gigabytes(gigabytes: float) -> str:
     """Return text such as ``0.15 GB``, ``11.4 GB`` or ``2.1e+08 GB``."""
     form = ".2g" if gigabytes < 10 else ".1f" if gigabytes < 1e3 else ".1e"
     return f"{gigabytes:{form}} GB"
@@ -154,7 +154,7 @@ def start_walk(rules: Rules | str, max_memory: float) -> Walk:
     check_two_players(rules)
     deals, gigabytes = num_deals(rules), walk_bytes(rules) / 1e9
     if gigabytes > check_memory(max_memory) or deals > _MOST_DEALS:
-        reason = f"its {deals:,} deals alone take {format_gigabytes(gigabytes)}"
+        reason = f"its {deals:,} deals alone take {_format_gigabytes(gigabytes)}"
         raise _too_large(rules, max_memory, reason)
     return Walk(rules)
 
@@ -341,19 +341,9 @@ class Tree:
         They are points per deal from the lines that end with the sequence, weighted by chance and
         by the opponent's plan.
         """
-        return self._sums(player, plan, self.margins, (1 - 2 * player) / self.num_deals)
-
-    def reach(self, player: int, plan: Floats) -> Floats:
-        """Return the probability of the lines that end with each sequence of `player`.
-
-        It counts chance and the opponent's plan alone, as if the player itself had played that way.
-        """
-        return self._sums(player, plan, np.ones_like(self.margins), 1.0 / self.num_deals)
-
-    def _sums(self, player: int, plan: Floats, weights: Array, scale: float) -> Floats:
-        """Return the sum of weight times plan, times `scale`, over the lines of each sequence."""
         out = np.zeros(self.sides[player].num_sequences)
-        add_lines(self.ends[player], self.ends[1 - player], weights, plan, scale, out)
+        scale = (1 - 2 * player) / self.num_deals
+        add_lines(self.ends[player], self.ends[1 - player], self.margins, plan, scale, out)
         return out
 
     def __repr__(self) -> str:

@@ -41,7 +41,7 @@ def train(
             metavar="CONFIG",
             help="A config file, or the name of a shipped one: demo (two minutes; the default), "
             "smoke (seconds), mini, mini_selfplay, classic, maskable, champion, champion_small, "
-            "champion_taught, champion_mini, champion_classic.",
+            "champion_taught, champion_classic.",
         ),
     ] = None,
     settings: Annotated[

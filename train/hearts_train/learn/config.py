@@ -197,37 +197,6 @@ class PretrainingConfig(_Section):
     """Logits per point of value. Not used with ``target: action``."""
 
 
-class ExactConfig(_Section):
-    """Learning from exact values, on decks of two players that can be enumerated (``exact.py``).
-
-    In the first stage a value ``x`` changes to ``x_end``: step and temperature geometrically, the
-    learning rate linearly.
-    """
-
-    step: Positive = 0.4
-    """Increase of a logit per point of value in one update."""
-    step_end: Positive = 0.25
-    temperature: Positive = 0.3
-    """Strength of the pull to the uniform policy, in points."""
-    temperature_end: Positive = 0.035
-    minibatches: Count = 20
-    """Minibatches per update."""
-    batch_size: Annotated[Int, Field(ge=2)] = 4096
-    """Information sets per minibatch, half of them each player's."""
-    learning_rate: Rate = 2e-3
-    learning_rate_end: RateEnd = 6e-5
-    inverse_temperature: Positive = 2.0
-    """Factor from the network's logits to the player's."""
-    descent: Share = 0.75
-    """Share of the budget for the second stage, exploitability descent."""
-    descent_rate: Rate = 3e-4
-    """Learning rate of the second stage, which falls to 0."""
-    descent_floor: NotNegative = 0.1
-    """Added to the probabilities that weight actions in the second stage; falls to 0."""
-    descent_ema_decay: Annotated[Real, Field(ge=0, lt=1)] = 0.98
-    """Replaces ``ema_decay``, unless that is 0, in the second stage."""
-
-
 class SelfPlayConfig(_Section):
     """Snapshots of the learner, which play as the opponent ``self``."""
 
@@ -297,23 +266,24 @@ class CheckpointConfig(_Section):
 # ---- algorithms ----------------------------------------------------------------------------------
 
 
-Name = Literal["ppo", "vrpo", "maskable_ppo", "exact"]
+Name = Literal["ppo", "vrpo", "maskable_ppo"]
 """The algorithms: all seats learn by PPO; PPO with a critic that sees all hands; one seat learns,
-by sb3-contrib; exact values, on small decks."""
-
-_OF_PPO = (
-    "pretraining.positions",
-    "ppo.magnet_coef",
-    "ppo.kl_coef",
-    "network.start",
-    "network.module",
-)
+by sb3-contrib."""
 
 _NOT_SUPPORTED: dict[Name, tuple[str, ...]] = {
     "ppo": (),
     "vrpo": ("pretraining.positions", "network.module"),
-    "maskable_ppo": (*_OF_PPO, "ema_decay", "compile=True", "device=cuda", "precision=bfloat16"),
-    "exact": (*_OF_PPO, "compile=True", "device=cuda"),
+    "maskable_ppo": (
+        "pretraining.positions",
+        "ppo.magnet_coef",
+        "ppo.kl_coef",
+        "network.start",
+        "network.module",
+        "ema_decay",
+        "compile=True",
+        "device=cuda",
+        "precision=bfloat16",
+    ),
 }
 """The settings that an algorithm does not support, some as ``name=value``."""
 
@@ -345,7 +315,6 @@ class TrainConfig(_Section):
     in each update."""
     pretraining: PretrainingConfig = PretrainingConfig()
     ppo: PPOConfig = PPOConfig()
-    exact: ExactConfig = ExactConfig()
     opponents: Annotated[dict[AgentName, Positive], Field(min_length=1)] = {SELF: 1.0}
     """Weight of each opponent. ``self`` stands for the learner and its snapshots."""
     self_play: SelfPlayConfig = SelfPlayConfig()
@@ -411,8 +380,6 @@ class TrainConfig(_Section):
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {self.rollout}, the decisions of an update"
             )
-        if name == "exact" and set(self.opponents) != {SELF}:
-            raise ValueError("opponents: exact plays no games against opponents; omit them")
 
     @property
     def rollout(self) -> int:

@@ -109,7 +109,6 @@ LEARNERS: dict[Name, str] = {
     "ppo": "ppo:Learner",
     "vrpo": "vrpo:VRPOLearner",
     "maskable_ppo": "maskable:MaskableLearner",
-    "exact": "exact:ExactLearner",
 }
 """Module and class of each algorithm, imported when a run needs it."""
 
@@ -157,9 +156,11 @@ class Trainer:
                 check_rules(agent, self.learner.rules)
             except HeartsError as error:
                 raise ConfigError(f"evaluation.opponents: {error}") from None
+        self.tree: Tree | None = None
+        """For the exploitability in evaluations, if asked for."""
         if config.evaluation.exploitability:
             try:
-                self.learner.tree  # noqa: B018 made now, to raise early if it is too large
+                self.tree = Tree(self.learner.rules)
             except HeartsError as error:
                 raise ConfigError(f"evaluation.exploitability: {error}") from None
         self.counters = self.learner.counters
@@ -310,8 +311,8 @@ class Trainer:
             }
             metrics.write("evaluation", counters.decisions, row | when)
             display.evaluated(name, result.margin, result.ci95)
-        if config.exploitability:
-            found = exploitabilities(self.learner, self.learner.tree)
+        if self.tree is not None:
+            found = exploitabilities(self.learner, self.tree)
             metrics.write("exploitability", counters.decisions, when | found)
             texts = [f"{found[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
             display.found(f"exploitability {', '.join(texts)}")

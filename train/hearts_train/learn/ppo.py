@@ -40,7 +40,6 @@ of decisions, the same seed therefore gives the same player, even if the run is 
 from __future__ import annotations
 
 import copy
-import functools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -64,7 +63,6 @@ from hearts_agents.models.own_network import (
 from hearts_agents.user_code import describe
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.arrays import Floats32, Ints
 from hearts_env.support.errors import CheckpointError, HeartsError
@@ -226,17 +224,13 @@ class Learner:
 
     The learner plays every seat that no opponent holds. Another algorithm is a subclass that
     overrides ``loss``, or ``estimate`` and ``evaluate`` (``vrpo``), or ``_prepare`` and ``_learn``
-    as a whole (``exact``, ``maskable``).
+    as a whole (``maskable``).
     """
 
     algorithm = "PPO of every seat"
     """The name of the algorithm in model cards."""
     packages: tuple[str, ...] = ("hearts-env", "torch", "numpy")
     """The libraries that model cards list with their versions."""
-    rates: tuple[str, ...] = ("learning_rate", "ent_coef")
-    """The attributes that change over the run and are logged."""
-    steps_by = "ppo.learning_rate or ppo.max_grad_norm"
-    """The settings to reduce if training diverges."""
     kind_of_games: type[SelfPlayGames] = SelfPlayGames
     games: SelfPlayGames
 
@@ -376,17 +370,16 @@ class Learner:
         with torch.no_grad():
             return self.magnet(batch)
 
-    def _step(self, rate: float, optimizer: torch.optim.Optimizer | None = None) -> None:
+    def _step(self, rate: float) -> None:
         """Take a step of Adam, with the gradient clipped to ``max_grad_norm``."""
-        optimizer = optimizer or self.optimizer
         weights = self.learnt.weights
         assert weights.grad is not None
         if self._resting is not None and self.counters.updates < self.config.network.start_updates:
             weights.grad[self._resting] = 0.0
         nn.utils.clip_grad_norm_(weights, self.config.ppo.max_grad_norm)
-        for group in optimizer.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = rate
-        optimizer.step()
+        self.optimizer.step()
         self.learnt.round()
 
     def _update_average(self, keep: float) -> None:
@@ -641,14 +634,14 @@ class Learner:
         counters, before = self.counters, self.counters.decisions
         self._set_rates()
         begin = clock.now()
-        rates = {name: getattr(self, name) for name in self.rates}
+        rates = {"learning_rate": self.learning_rate, "ent_coef": self.ent_coef}
         if counters.pretraining_steps < self.pretraining.size:
             values = self._pretrain()
             by = "pretraining.learning_rate or pretraining.inverse_temperature"
         else:
             if self._resting is not None and counters.updates == self.config.network.start_updates:
                 self.optimizer.state.clear()
-            values, by = self._learn(), self.steps_by
+            values, by = self._learn(), "ppo.learning_rate or ppo.max_grad_norm"
         if not bool(torch.isfinite(self.learnt.weights).all()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
@@ -696,11 +689,6 @@ class Learner:
             tensors = policy_tensors(linear_layers(made))
         policy = TorchNetwork(tensors, network.activation)
         return NetworkAgent(policy, self.rules, self.encoder, seed=0)
-
-    @functools.cached_property
-    def tree(self) -> Tree:
-        """The tree of the game, made on first use. Raises HeartsError if it is too large."""
-        return Tree(self.rules)
 
     # -- state -------------------------------------------------------------------------------------
     def _saved(self) -> dict[str, Saved]:
