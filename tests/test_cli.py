@@ -342,7 +342,7 @@ def test_bfloat16_on_a_processor_without_it_warns(monkeypatch):
         (["evaluate", "pro", "--opponents", ","], ["--opponents"]),
         (["evaluate", "pro", "--deals", "x"], ["", "--deals", "--help"]),
         (["evaluate", "pro", "--seed", "-1"], ["seed"]),
-        (["evaluate", "pro", "--rules", "classic", "--players", "3"], ["players", "4", "3"]),
+        (["evaluate", "pro", "--rules", "classic players=3"], ["players", "4", "3"]),
         (["tournament", "pro", "pro"], ["agents", "pro"]),
         (["play", "--opponent", "pro,easy"], ["opponent", "2", "1"]),
         (["replay", "nowhere.txt"], ["nowhere.txt"]),

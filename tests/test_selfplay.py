@@ -228,7 +228,7 @@ def pay(game: Game, kind: str) -> list[float]:
 def test_each_seat_receives_its_rewards_per_deal(rules, players, reward):
     """Nothing of a deal is paid in the next one in its place, and no decision leads into it."""
     n, steps = 8, 70
-    env = f"env={{rules: {rules}, players: {players}, reward: {reward}, num_envs: {n}}}"
+    env = f"env={{rules: {rules} players={players}, reward: {reward}, num_envs: {n}}}"
     made = learner(env, "env.skip_forced=false", f"ppo={{num_steps: {steps}, batch_size: 64}}")
     games = made.games
     playing = [Game.deal(made.rules, seed=int(seed)) for seed in games.batch.seeds]
@@ -322,9 +322,8 @@ def test_pending_decisions_wait_and_others_train_once():
 
 @quick_cases("preset", PRESETS, ["two_player", "omnibus"])
 def test_every_preset_trains(preset):
-    players = f"env.players={max(Rules.make(preset).players, 2)}"
     reward = "chips" if Rules.make(preset).settlement != "points" else "margin"
-    made = learner(f"env.rules={preset}", players, f"env.reward={reward}", "threads=2")
+    made = learner(f"env.rules={preset}", f"env.reward={reward}", "threads=2")
     before = made.tensors()
     for _ in range(4):
         row = made.update()

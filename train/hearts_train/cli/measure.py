@@ -15,7 +15,6 @@ from hearts_train.cli.options import (
     Backend,
     Isolate,
     Json,
-    Players,
     Plot,
     Resume,
     RulesName,
@@ -64,7 +63,6 @@ def evaluate(
         ),
     ] = "deal",
     rules: RulesName = None,
-    players: Players = None,
     seed: Seed = 0,
     isolate: Isolate = False,
     time_limit: TimeLimit = None,
@@ -90,7 +88,7 @@ def evaluate(
         usual = 200 if unit == "match" else 2000
         work.begin(
             [given_agent(context, agent), *names_in(opponents, "--opponents")],
-            rules=rules_of(rules, players),
+            rules=rules_of(rules),
             deals=usual if deals is None else deals,
             seed=seed,
             unit=unit,

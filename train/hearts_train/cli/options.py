@@ -40,14 +40,6 @@ RulesName = Annotated[
         "rules that a checkpoint was trained for, else two_player.",
     ),
 ]
-Players = Annotated[
-    int | None,
-    typer.Option(
-        "--players",
-        metavar="N",
-        help="Number of players. Without --rules, 2 means two_player and more mean party.",
-    ),
-]
 
 
 def named(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
@@ -257,15 +249,11 @@ Plot = Annotated[
 ]
 
 
-def rules_of(name: str | None, players: int | None = None) -> Rules | None:
-    """Return the rules of the options, or None without any: a checkpoint can then decide."""
+def rules_of(name: str | None) -> Rules | None:
+    """Return the rules of --rules, or None without it: a checkpoint can then decide."""
     from hearts_env import Rules
 
-    if name is None and players is None:
-        return None
-    if name is None:
-        name = "two_player" if players == 2 else "party"
-    return Rules.make(name, players)
+    return None if name is None else Rules.make(name)
 
 
 def check_output(path: Path | None, option: str) -> None:

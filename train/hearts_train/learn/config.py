@@ -90,9 +90,7 @@ class EnvConfig(_Section):
     """The games that the learner trains on."""
 
     rules: str = "two_player"
-    """Preset, or preset with changes, like ``mini hand_size=4``."""
-    players: Int | None = None
-    """Number of players, for presets that allow several numbers."""
+    """Preset, or preset with changes, like ``mini hand_size=4`` or ``party players=5``."""
     observation: EncoderName = "flat"
     """Encoder. Your own, as FILE.py:NAME, needs --allow-code."""
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"

@@ -244,7 +244,7 @@ class Learner:
         self.config = config
         self.counters = replace(state.counters) if state else Counters()
         self.counters.starts += 1
-        self.rules = Rules.make(config.env.rules, config.env.players)
+        self.rules = Rules.make(config.env.rules)
         self.encoder = find_encoder(config.env.observation)
         self.device = find_device(config.device)
         is_own = config.network.module is not None

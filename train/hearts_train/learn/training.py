@@ -212,7 +212,7 @@ def train_seeds(
     return group.train(check_seeds(seeds), workers, backend)
 
 
-_FIXED = ("env.rules", "env.players", "env.observation", "network.", "algorithm", "seed")
+_FIXED = ("env.rules", "env.observation", "network.", "algorithm", "seed")
 """Settings that a resumed run cannot change."""
 
 
@@ -252,7 +252,7 @@ def evaluate_run(
     `report` gets the evaluations before anything is written, which a full disk may prevent.
     """
     config = read_config(run_dir / runs.CONFIG_NAME)
-    settings, rules = config.evaluation, Rules.make(config.env.rules, config.env.players)
+    settings, rules = config.evaluation, Rules.make(config.env.rules)
     baselines = _BASELINES if rules.players == 2 else _LARGE_BASELINES
     opponents = list(dict.fromkeys([*baselines, *settings.opponents]))
     evaluations = evaluate(
