@@ -5,16 +5,22 @@
 RESULT is a part of the name of a file in ``docs/results/reference``. If none is given, all are
 checked. The policies are in the folder where ``docs/libraries.py`` leaves them. The check requires:
 
-- The policy's file has the digest, the rules and the decisions of the result. The decisions fit the
-  budget. No action was illegal.
+- The result is consistent: its name is that of its file, its margin is the mean of those over its
+  opponents, the decisions fit the budget, and no action was illegal. No other result is of the same
+  policy.
+- The policy's file has the digest, the rules, the settings, the opponents, the number of settings
+  tried, the decisions and the processor seconds of the result. Each point of the curve has those of
+  its snapshot. The last point is the policy itself.
 - The policy has learned: its weights are not those of its first snapshot, and it beats ``easy``.
-- Its margins over ``easy`` and ``pro``, played again in a plain loop over the PettingZoo
-  environment, are those of the result.
-- Its exploitability on ``mini`` or ``micro``, computed again by another algorithm, is the same.
+- Its margins over ``easy`` and ``pro``, and those of its snapshots over ``pro``, are those of the
+  result when played again in a plain loop over the PettingZoo environment.
+- Its exploitability on ``mini`` or ``micro`` and that of its snapshots, computed again by another
+  algorithm, are the same.
 
 The file is read by hand, and the network is computed in float64. Only the rules, the observations
-and the players ``easy`` and ``pro`` come from the package. The exit status is 1 if a result does
-not hold. Results whose policies are missing are listed as unchecked.
+and the players ``easy`` and ``pro`` come from the package. Results whose policies are missing are
+listed as unchecked. The exit status is 1 if a result does not hold, or if one that was asked for is
+unchecked.
 """
 
 from __future__ import annotations
@@ -44,6 +50,8 @@ PLAYERS = ROOT / "build" / "examples" / "players"
 OPPONENTS = ("easy", "pro")
 DEALS = {"two_player": 2000, "mini": 5000, "micro": 5000}
 """Duplicate deals of a result."""
+CURVE_DEALS = 500
+"""Duplicate deals of a point of a learning curve."""
 EXACT = ("mini", "micro")
 MOST_APART = 3.29
 """Most standard errors between two margins of a policy that samples. One honest result in 1,000
@@ -52,6 +60,10 @@ the variance of a margin."""
 MARGIN_ROUNDED, EXACT_ROUNDED = 0.03, 1e-4
 """Most that float32 instead of float64 changes in points per deal. A greedy policy may play another
 card where two have nearly the same output."""
+MEAN_ROUNDED = 1e-6
+"""Most that the margin of a result differs from the mean of its rounded margins."""
+MOST_LATER = 1.0
+"""Most processor seconds from the writing of the policy's file to the end of its run."""
 
 
 class Wrong(Exception):
@@ -89,6 +101,11 @@ class Policy:
         """Return a value of the header."""
         return json.loads(self.header[name])
 
+    @property
+    def training(self) -> dict[str, Any]:
+        """What the recipe wrote about the training, empty if nothing."""
+        return self.told("training") if "training" in self.header else {}
+
     def digest(self) -> str:
         """Return the digest of the player: of its weights, activation and mode."""
         digest = hashlib.sha256()
@@ -97,7 +114,7 @@ class Policy:
         digest.update(b"tanh" * self._is_tanh + b"sampled" * (not self.greedy))
         return digest.hexdigest()
 
-    def chances(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    def probabilities(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """Return the probability of each action, ``(n, actions)``."""
         x = observations.reshape(len(observations), -1).astype(np.float64)
         for i, (weight, bias) in enumerate(self._layers):
@@ -107,8 +124,8 @@ class Policy:
         x = np.where(legal, x, -np.inf)
         if self.greedy:
             return np.eye(x.shape[1])[x.argmax(axis=1)]
-        chances = np.exp(x - x.max(axis=1, keepdims=True))
-        return chances / chances.sum(axis=1, keepdims=True)
+        weights = np.exp(x - x.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
 
 
 # ---- margins -------------------------------------------------------------------------------------
@@ -142,8 +159,9 @@ def margins(policy: Policy, rules: str, opponent: str, deals: int) -> np.ndarray
                 mask = observation["action_mask"].astype(bool)
                 if np.flatnonzero(mask).tolist() != now.legal_actions():
                     raise Wrong(f"deal {number}: the mask is not that of the legal actions")
-                chances = policy.chances(observation["observation"][np.newaxis], mask)[0]
-                action = int(rng.choice(len(chances), p=chances))
+                seen = observation["observation"][np.newaxis]
+                probabilities = policy.probabilities(seen, mask)[0]
+                action = int(rng.choice(len(probabilities), p=probabilities))
                 if action not in now.legal_actions():
                     raise Wrong(f"deal {number}: the policy plays an illegal action")
             else:
@@ -169,7 +187,7 @@ def exploitability(policy: Policy, rules: Rules) -> float:
             game = Game(rules, hands=[mine, other], kitty=rest, deal_number=0, dealer=0)
             starts.setdefault(mine, []).append(np.array(game.vector))
     deals = np.array([start for of_hand in starts.values() for start in of_hand])
-    places, chances = known_chances(policy, rules, deals)
+    places, table = policy_table(policy, rules, deals)
     r, depths = rules.vector, 2 * rules.hand_size + 1
     total = 0.0
     for of_hand in starts.values():
@@ -179,11 +197,11 @@ def exploitability(policy: Policy, rules: Rules) -> float:
                 states = np.zeros((depths, len(group), rules.state_size), np.int64)
                 states[0], reach = group, np.ones((depths, len(group)))
                 legal = np.zeros((depths, len(group)), np.int64)
-                total += best(r, states, reach, legal, 0, len(group), 0, places, chances)
+                total += best(r, states, reach, legal, 0, len(group), 0, places, table)
     return total / len(deals)
 
 
-def known_chances(policy: Policy, rules: Rules, deals: np.ndarray) -> tuple[Any, np.ndarray]:
+def policy_table(policy: Policy, rules: Rules, deals: np.ndarray) -> tuple[Any, np.ndarray]:
     """Return the policy in seat 1: the row of each view with a choice, by its key, and the rows."""
     places = numba.typed.Dict.empty(numba.int64, numba.int64)
     states = np.zeros((2 * rules.hand_size + 1, rules.state_size), np.int64)
@@ -197,7 +215,7 @@ def known_chances(policy: Policy, rules: Rules, deals: np.ndarray) -> tuple[Any,
         seen = views[: len(places) - before]
         if len(seen):
             batch = BatchView(rules, seen, np.ones(len(seen), np.int64))
-            rows.append(policy.chances(batch.observe("flat"), batch.legal_table))
+            rows.append(policy.probabilities(batch.observe("flat"), batch.legal_table))
     return places, np.concatenate(rows)
 
 
@@ -242,7 +260,7 @@ def best(
     count: int,
     history: int,
     places: Any,
-    chances: np.ndarray,
+    table: np.ndarray,
 ) -> float:
     """Return the best margin of seat 0, summed over ``states[depth, :count]``.
 
@@ -255,7 +273,7 @@ def best(
         count: the number of hands that seat 1 may have.
         history: the cards played, four bits each.
         places: the row of each view of the policy.
-        chances: the policy, ``(views, actions)``.
+        table: the policy, ``(views, actions)``.
     """
     if states[depth, 0, k.PHASE] == k.OVER:
         total = 0.0
@@ -274,17 +292,17 @@ def best(
         for i in range(count):
             s = states[depth, i]
             if legal[depth, i] >> action & 1:
-                chance = 1.0
+                probability = 1.0
                 if not is_own and legal[depth, i] & (legal[depth, i] - 1):
-                    chance = chances[places[key_of(s, history)], action]
-                if chance > 0.0:
+                    probability = table[places[key_of(s, history)], action]
+                if probability > 0.0:
                     k.copy_state(s, states[depth + 1, after])
                     k.play(r, states[depth + 1, after], action)
-                    reach[depth + 1, after] = reach[depth, i] * chance
+                    reach[depth + 1, after] = reach[depth, i] * probability
                     after += 1
         if after:
             code = history << 4 | action + 1
-            value = best(r, states, reach, legal, depth + 1, after, code, places, chances)
+            value = best(r, states, reach, legal, depth + 1, after, code, places, table)
             total = max(total, value) if is_own else total + value
     return total
 
@@ -293,38 +311,142 @@ def best(
 def check(file: Path, players: Path, deals: int | None = None) -> str:
     """Check a result, and return its figures.
 
+    Args:
+        file: the result.
+        players: the folder of the policies.
+        deals: the duplicate deals that were played, instead of all.
+
     Raises:
         Wrong: if it does not hold.
     """
+    check_alone(file, deals)
     record, path = json.loads(file.read_bytes()), players / f"{file.stem}.safetensors"
     policy, final, rules = Policy(path), record["final"], record["rules"]
-    for is_wrong, text in (
-        (policy.digest() != final["digest"], "the policy has another digest"),
-        (
-            Rules.from_dict(policy.told("rules")) != Rules.preset(rules),
-            "the policy has other rules",
-        ),
-        (policy.greedy != record["greedy"], "the policy has another mode"),
-        (
-            policy.told("training")["decisions"] != record["decisions"],
-            "the policy has learned from another number of decisions",
-        ),
-        (record["decisions"] > record["budget"], "the decisions exceed the budget"),
-        (record["illegal"] + final["faults"] > 0, "it has played illegal actions"),
-        (final["opponents"]["easy-v1"] <= 0, "it does not beat easy, as if untrained"),
-    ):
-        if is_wrong:
-            raise Wrong(text)
-    first = Policy(min(players.glob(f"{file.stem}.[0-9].safetensors")))
-    if all(np.array_equal(array, first.arrays[name]) for name, array in policy.arrays.items()):
-        raise Wrong("its weights are those of its first snapshot")
+    check_policy(policy, record, file.stem)
+    snapshots = check_curve(policy, record["curve"], path)
     told = [compared(policy, rules, name, final, deals or DEALS[rules]) for name in OPPONENTS]
     if rules in EXACT:
-        now, then = exploitability(policy, Rules.preset(rules)), final["exploitability"]
-        told.append(f"exploitability {now:.6f} ({then:.6f})")
-        if not abs(now - then) <= EXACT_ROUNDED:
-            raise Wrong(f"exploitability: {then}, now {now:.9f}")
+        told.append(same_exploitability(policy, rules, final))
+    for number, (snapshot, point) in enumerate(zip(snapshots, record["curve"], strict=True), 1):
+        then = {"opponents": {"pro-v1": point["margins"]["pro"]}}
+        try:
+            compared(snapshot, rules, "pro", then, deals or CURVE_DEALS)
+            if rules in EXACT:
+                same_exploitability(snapshot, rules, point)
+        except Wrong as error:
+            raise Wrong(f"curve: point {number}: {error}") from None
     return ", ".join(told)
+
+
+def raise_first(*found: tuple[bool, str]) -> None:
+    """Raise the first text whose condition is true.
+
+    Raises:
+        Wrong: if there is one.
+    """
+    for is_wrong, text in found:
+        if is_wrong:
+            raise Wrong(text)
+
+
+def check_alone(file: Path, deals: int | None = None) -> None:
+    """Check what needs no policy.
+
+    Raises:
+        Wrong: if the result contradicts itself, or is of the same policy as another.
+    """
+    record = json.loads(file.read_bytes())
+    final, rules = record["final"], record["rules"]
+    mean = float(np.mean([*final["opponents"].values()]))
+    name = f"{record['example']}-{rules}-{record['budget']}-{record['seed']}"
+    raise_first(
+        (name != file.stem, f"the example, rules, budget and seed are those of {name}"),
+        (record["decisions"] > record["budget"], "the decisions exceed the budget"),
+        (record["illegal"] + final["faults"] > 0, "it has played illegal actions"),
+        (final["deals"] != (deals or DEALS[rules]), "it has played another number of deals"),
+        (
+            not abs(final["margin"] - mean) <= MEAN_ROUNDED,
+            f"the margin is {final['margin']:+.6f}, but the mean over its opponents {mean:+.6f}",
+        ),
+        (
+            not final["ci95"][0] <= final["margin"] <= final["ci95"][1],
+            "the margin is not in its interval",
+        ),
+        (final["opponents"]["easy-v1"] <= 0, "it does not beat easy, as if untrained"),
+    )
+    for other in sorted(file.parent.glob("*.json")):
+        if other != file and json.loads(other.read_bytes())["final"]["digest"] == final["digest"]:
+            raise Wrong(f"the policy has the same digest as that of {other.stem}")
+
+
+def check_policy(policy: Policy, record: dict[str, Any], name: str) -> None:
+    """Check what the policy's file says of itself.
+
+    Raises:
+        Wrong: if the result says something else.
+    """
+    training = policy.training
+    facts = ("settings", "opponents", "greedy", "decisions", "cpu_seconds")
+    told = Rules.from_dict(policy.told("rules"))
+    raise_first(
+        (policy.digest() != record["final"]["digest"], "the policy has another digest"),
+        (told != Rules.preset(record["rules"]), "the policy has other rules"),
+        (policy.greedy != record["greedy"], "the policy has another mode"),
+        *((fact not in training, f"{fact}: the policy's file has none") for fact in facts),
+        *((fact not in record, f"{fact}: the result has none") for fact in facts),
+    )
+    for fact in (*facts[:-1], "tried"):
+        if training.get(fact) != record.get(fact):
+            raise Wrong(
+                f"{fact}: {record.get(fact)}, but {training.get(fact)} in the policy's file"
+            )
+    cpu, seconds = training["cpu_seconds"], record["cpu_seconds"]
+    raise_first(
+        (training.get("name") != name, f"the policy's file is that of {training.get('name')}"),
+        (
+            not cpu <= seconds <= cpu + MOST_LATER,
+            f"cpu_seconds: {seconds}, but {cpu} in the policy's file",
+        ),
+    )
+
+
+def check_curve(policy: Policy, curve: Sequence[dict[str, Any]], path: Path) -> list[Policy]:
+    """Check a learning curve against its snapshots, and return these with the policy.
+
+    Raises:
+        Wrong: if a snapshot is missing or another, or the policy has not changed since the first.
+    """
+    paths = sorted(path.parent.glob(f"{path.stem}.[0-9].safetensors"))
+    if not paths or len(paths) + 1 != len(curve):
+        raise Wrong(
+            f"curve: it has {len(curve)} points, the last of them the policy, but "
+            f"{path.parent} has {len(paths)} snapshots"
+        )
+    snapshots = [*map(Policy, paths), policy]
+    for number, (snapshot, point) in enumerate(zip(snapshots, curve, strict=True), 1):
+        for fact in ("decisions", "cpu_seconds"):
+            then, now = point[fact], snapshot.training.get(fact)
+            if then != now:
+                raise Wrong(f"curve: point {number}: {fact}: {then}, but {now} in its file")
+    for file, snapshot in zip(paths, snapshots, strict=False):
+        if snapshot.training.get("name") != file.stem:
+            raise Wrong(f"curve: {file.name} is that of {snapshot.training.get('name')}")
+    first = snapshots[0].arrays
+    if all(np.array_equal(array, first[name]) for name, array in policy.arrays.items()):
+        raise Wrong("its weights are those of its first snapshot")
+    return snapshots
+
+
+def same_exploitability(policy: Policy, rules: str, record: dict[str, Any]) -> str:
+    """Compute an exploitability again, and return it with the one of the result.
+
+    Raises:
+        Wrong: if they differ.
+    """
+    now, then = exploitability(policy, Rules.preset(rules)), record["exploitability"]
+    if then is None or not abs(now - then) <= EXACT_ROUNDED:
+        raise Wrong(f"exploitability: {then}, now {now:.9f}")
+    return f"exploitability {now:.6f} ({then:.6f})"
 
 
 def compared(policy: Policy, rules: str, name: str, final: dict[str, Any], deals: int) -> str:
@@ -350,7 +472,7 @@ def results(parts: Sequence[str]) -> Iterator[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check results. Return the exit status, 1 if one does not hold."""
+    """Check results. Return the exit status, 1 if one does not hold or a named one is unchecked."""
     parser = argparse.ArgumentParser(description="Check reference results a second time.")
     parser.add_argument("results", nargs="*", help="parts of the names of results (default: all)")
     parser.add_argument("--players", type=Path, default=PLAYERS, help="the folder of the policies")
@@ -361,7 +483,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     for file in files:
         if not (given.players / f"{file.stem}.safetensors").exists():
-            told = f"unchecked, {given.players} has no policy"
+            told, wrong = f"unchecked, {given.players} has no policy", wrong or bool(given.results)
         else:
             try:
                 told = f"holds: {check(file, given.players)}"

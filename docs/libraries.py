@@ -107,10 +107,13 @@ class Failed(Exception):
 def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
     """Run a program in the folder of `log` with its output there, and end all its processes.
 
+    It has one thread for numerical work, so that processor seconds of programs compare.
+
     Raises:
         Failed: if its exit status is not 0, or it takes longer than `limit` seconds.
     """
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["OMP_NUM_THREADS"] = "1"
     with log.open("ab") as out:
         words = ["sh", "-c", 'cd "$0" && exec "$@" >&2 </dev/null', log.parent, *command]
         child = start_child(list(map(str, words)), stderr=out, environment=environment)
@@ -207,6 +210,8 @@ def reference(
     """
     player = venvs / "players" / f"{name}-{rules}-{decisions}-{seed}.safetensors"
     player.parent.mkdir(exist_ok=True)
+    for old in (*snapshots(player), player):
+        old.unlink(missing_ok=True)
     arguments = ["--decisions", decisions, "--seed", seed, "--rules", rules, "--save", player]
     report = run(name, venvs, limit, list(map(str, arguments)))
     curve = [point(path, rules) for path in [*sorted(snapshots(player)), player]]

@@ -385,7 +385,11 @@ def benchmark_tracks() -> str:
 
 @part
 def reference(decisions: str) -> str:
-    """Return the reference results of a budget and the baselines, best first."""
+    """Return the reference results of a budget and the baselines, best first.
+
+    Raises:
+        SystemExit: if runs of one recipe differ in what they were trained with.
+    """
     runs = [run for run in results("reference/*") if run["budget"] == int(decisions)]
     rows = []
     for example in {run["example"] for run in runs}:
@@ -393,6 +397,7 @@ def reference(decisions: str) -> str:
             [run for run in runs if (run["example"], run["rules"]) == (example, rules)]
             for rules in ("two_player", "mini")
         )
+        require_same([*two, *mini], "settings", "opponents", "tried", "greedy")
         some = (two or mini)[0]
         library = " ".join(next(iter(some["versions"].items())))
         reached = [[run["final"]["margin"] for run in own] for own in (two, mini)]
@@ -414,6 +419,25 @@ def reference(decisions: str) -> str:
     head = ["recipe", "library", "opponents in training", "margin, `two_player`", "margin, `mini`"]
     head += ["exploitability, `mini`", "processor minutes", "seeds", "settings tried"]
     return table(head, [cells for _, cells in sorted(rows, reverse=True)])
+
+
+def require_same(runs: Sequence[dict[str, Any]], *facts: str) -> None:
+    """Require that reference results have the same of each fact. If not recorded, `tried` is 1.
+
+    Raises:
+        SystemExit: if they have not.
+    """
+    for fact, run in itertools.product(facts, runs):
+        default = 1 if fact == "tried" else None
+        if run.get(fact, default) != runs[0].get(fact, default):
+            names = [
+                f"{one['example']}-{one['rules']}-{one['budget']}-{one['seed']}.json"
+                for one in (runs[0], run)
+            ]
+            raise SystemExit(
+                f"reference: {' and '.join(names)} have different {fact}; delete the older ones "
+                "and run docs/libraries.py again"
+            )
 
 
 @part
