@@ -26,7 +26,7 @@ def count(report: Any, data: Any) -> None:
     """Count in `report` the decisions and the deals that ended in TorchRL's steps, ``(n,)``."""
     report.decided(data["player", "action_mask"])  # the agent that waits has one action
     for deal in data["next", "player"][data["next", "done"][:, 0]]:
-        for seat, reward in enumerate(deal["reward"][:, 0]):
+        for seat, reward in enumerate(deal["episode_reward"][:, 0]):
             report.played(seat, reward, offender=deal["info", "offender"][seat])
 
 

@@ -17,13 +17,13 @@ from torch import nn
 from hearts_agents import make_agent
 
 SETTINGS = {"num_envs": 64, "learn_step": 64 * 64, "batch_size": 256, "lr": 1e-3}
-SETTINGS |= {"update_epochs": 4, "hidden": [256, 64, 64], "ent_coef": 0.01}
+SETTINGS |= {"update_epochs": 4, "hidden": [256, 64, 64], "ent_coef": 0.01, "gae_lambda": 0.8}
 report = Learning(
     __doc__,
     *("agilerl", "torch"),
     opponents="self-play, the last 5 snapshots",
     greedy=False,
-    settings=SETTINGS,
+    settings={"reward": "trick", **SETTINGS},
 )
 torch.manual_seed(report.seed)
 np.random.seed(report.seed)  # noqa: NPY002  # AgileRL draws from it
@@ -40,15 +40,17 @@ class Counted(gymnasium.vector.VectorWrapper):
     def step(self, actions):
         """Step all environments."""
         report.decided(self.info["action_mask"])
-        result = _, rewards, ends, _, self.info = self.env.step(actions)
+        result = _, _, ends, _, self.info = self.env.step(actions)
         for i in np.flatnonzero(ends):
             last = self.info["final_info"]
-            report.played(last["seat"][i], rewards[i], offender=last["offender"][i])
+            returned, offender = last["episode"]["r"][i], last["offender"][i]
+            report.played(last["seat"][i], returned, offender=offender)
         return result
 
 
 name, form = "hearts_env:hearts_env/Hearts-v0", {"rules": report.rules, "dtype": "float32"}
-envs = Counted(gymnasium.make_vec(name, num_envs=64, opponent="easy", **form))
+form |= {"reward": "trick", "opponent": "easy"}
+envs = Counted(gymnasium.make_vec(name, num_envs=64, **form))
 pool = envs.unwrapped.opponents
 plain = {"activation": "Tanh", "layer_norm": False}  # linear layers, which can be saved
 net = {"latent_dim": 64, "encoder_config": {"hidden_size": [256], **plain}}

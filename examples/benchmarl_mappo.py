@@ -19,10 +19,11 @@ from torchrl.envs import PettingZooWrapper
 from hearts_env.hearts_v0 import parallel_env
 
 SETTINGS = {"frames_per_batch": 2_080, "envs": 2, "hidden": [256], "lr": 1e-3}
-SETTINGS |= {"epochs": 4, "minibatch_size": 260, "lambda": 0.95, "entropy": 0.01}
+SETTINGS |= {"epochs": 4, "minibatch_size": 260, "lambda": 0.8, "entropy": 0.01, "reward": "trick"}
 libraries = ("benchmarl", "torchrl", "torch")
 report = Learning(__doc__, *libraries, opponents="itself", greedy=False, settings=SETTINGS)
 FORM = {"rules": report.rules, "noop": True, "dtype": "float32", "action_mask": "info"}
+FORM |= {"reward": SETTINGS["reward"]}
 
 
 class Hearts(PettingZooClass):

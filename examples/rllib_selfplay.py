@@ -20,9 +20,10 @@ from torch import nn
 from hearts_env import hearts_v0
 
 SETTINGS = {"train_batch_size": 2_048, "minibatch_size": 256, "num_epochs": 4, "lr": 1e-3}
-SETTINGS |= {"lambda": 0.95, "entropy_coeff": 0.01, "hidden": [256]}
+SETTINGS |= {"lambda": 0.8, "entropy_coeff": 0.01, "hidden": [256], "reward": "trick"}
 report = Learning(__doc__, "ray", "torch", opponents="itself", greedy=False, settings=SETTINGS)
-rules = report.rules  # the environment must not refer to the report, which cannot be sent
+# The environment must not refer to the report, which cannot be sent.
+form = {"rules": report.rules, "reward": SETTINGS["reward"], "dtype": "float32"}
 
 
 def note(episode, metrics_logger, **_):
@@ -40,7 +41,7 @@ def layers():
     return [part for part in parts if isinstance(part, nn.Linear | nn.Tanh)]
 
 
-register_env("hearts", lambda _: PettingZooEnv(Plural(hearts_v0.env(rules, dtype="float32"))))
+register_env("hearts", lambda _: PettingZooEnv(Plural(hearts_v0.env(**form))))
 config = PPOConfig().environment("hearts").callbacks(on_episode_end=note)
 config.debugging(seed=report.seed).env_runners(num_env_runners=0)
 config.multi_agent(policies={"both"}, policy_mapping_fn=lambda *_, **__: "both")

@@ -14,6 +14,7 @@ from _wrappers import count, without_noop
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torchrl.collectors import Collector
+from torchrl.envs import RewardSum, TransformedEnv
 from torchrl.envs.libs.pettingzoo import PettingZooWrapper
 from torchrl.modules import MaskedCategorical, ProbabilisticActor
 from torchrl.objectives import ClipPPOLoss, ValueEstimators
@@ -21,13 +22,14 @@ from torchrl.objectives import ClipPPOLoss, ValueEstimators
 from hearts_env import hearts_v0
 
 SETTINGS = {"frames_per_batch": 2_080, "hidden": [256], "lr": 1e-3, "epochs": 4, "minibatches": 8}
-SETTINGS |= {"gae_lambda": 0.95, "entropy": 0.01}
+SETTINGS |= {"gae_lambda": 0.8, "entropy": 0.01, "reward": "trick"}
 libraries = ("torchrl", "tensordict", "torch")
 report = Learning(__doc__, *libraries, opponents="itself", greedy=False, settings=SETTINGS)
 torch.manual_seed(report.seed)
-form = {"noop": True, "dtype": "float32", "action_mask": "info"}
+form = {"noop": True, "dtype": "float32", "action_mask": "info", "reward": SETTINGS["reward"]}
 table = hearts_v0.parallel_env(rules=report.rules, **form)
 env = PettingZooWrapper(table, seed=report.seed)
+env = TransformedEnv(env, RewardSum(in_keys=[env.reward_key]))
 size = table.observation_space("player_0").shape[0]
 num_actions = int(table.action_space("player_0").n)
 names = {name: ("player", name) for name in ("observation", "logits", "action_mask", "value")}
