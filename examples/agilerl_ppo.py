@@ -23,7 +23,7 @@ report = Learning(
     *("agilerl", "torch"),
     opponents="self-play, the last 5 snapshots",
     greedy=False,
-    settings={"reward": "trick", **SETTINGS},
+    settings={"reward": "trick", "skip_forced": True, **SETTINGS},
 )
 torch.manual_seed(report.seed)
 np.random.seed(report.seed)  # noqa: NPY002  # AgileRL draws from it
@@ -49,7 +49,7 @@ class Counted(gymnasium.vector.VectorWrapper):
 
 
 name, form = "hearts_env:hearts_env/Hearts-v0", {"rules": report.rules, "dtype": "float32"}
-form |= {"reward": "trick", "opponent": "easy"}
+form |= {"reward": "trick", "skip_forced": True, "opponent": "easy"}
 envs = Counted(gymnasium.make_vec(name, num_envs=64, **form))
 pool = envs.unwrapped.opponents
 plain = {"activation": "Tanh", "layer_norm": False}  # linear layers, which can be saved
@@ -66,13 +66,19 @@ def layers():
     return nn.Sequential(*agent.actor.encoder.model, *agent.actor.head_net._wrapped.model)
 
 
-envs.reset(seed=report.seed)
-carried = {}
-while True:
+def add_snapshot():
+    """Add a snapshot to the opponents, and keep the last five."""
     snapshot = make_agent(layers(), report.seed, encoder="flat", rules=report.rules, greedy=False)
     pool.add(snapshot, name=f"after {report.decisions} decisions")
     if len(pool) > 5:
-        pool.remove(pool.names[-6])
+        pool.remove(pool.names[0])
+
+
+add_snapshot()
+pool.remove("easy")
+envs.reset(seed=report.seed)
+carried = {}
+while True:
     _, *last = collect_rollouts(agent, envs, **carried)
     carried = dict(zip(("last_obs", "last_done", "last_scores", "last_info"), last, strict=True))
     if report.is_over:

@@ -17,18 +17,12 @@ from hearts_agents import make_agent
 num_envs, num_steps, hidden = 64, 64, 256
 SETTINGS = {"num_envs": num_envs, "num_steps": num_steps, "hidden": [hidden], "lr": 1e-3}
 SETTINGS |= {"epochs": 4, "minibatches": 16, "gae_lambda": 0.8, "clip": 0.2, "entropy": 0.01}
-SETTINGS |= {"reward": "trick"}  # with the reward at the end and lambda 0.95 it learns less
-report = Learning(
-    __doc__,
-    "torch",
-    opponents="self-play, the last 5 snapshots",
-    greedy=False,
-    settings=SETTINGS,
-    tried=2,
-)
+SETTINGS |= {"reward": "trick", "skip_forced": True}
+form = {"opponents": "self-play, the last 5 snapshots", "greedy": False, "tried": 3}
+report = Learning(__doc__, "torch", settings=SETTINGS, **form)
 torch.manual_seed(report.seed)
 name, form = "hearts_env:hearts_env/Hearts-v0", {"rules": report.rules, "dtype": "float32"}
-form |= {"reward": SETTINGS["reward"], "opponent": "easy"}
+form |= {"reward": "trick", "skip_forced": True, "opponent": "easy"}
 envs = gymnasium.make_vec(name, num_envs=num_envs, **form)
 size, num_actions = envs.single_observation_space.shape[0], int(envs.single_action_space.n)
 actor = nn.Sequential(nn.Linear(size, hidden), nn.Tanh(), nn.Linear(hidden, num_actions))
@@ -42,12 +36,18 @@ def policy(seen, mask):
     return torch.distributions.Categorical(logits=actor(seen).masked_fill(mask == 0, -1e9))
 
 
-observation, info = envs.reset(seed=report.seed)
-while True:
+def add_snapshot():
+    """Add a snapshot to the opponents, and keep the last five."""
     snapshot = make_agent(actor, report.seed, encoder="flat", rules=report.rules, greedy=False)
     pool.add(snapshot, name=f"after {report.decisions} decisions")
     if len(pool) > 5:
-        pool.remove(pool.names[-6])
+        pool.remove(pool.names[0])
+
+
+add_snapshot()
+pool.remove("easy")
+observation, info = envs.reset(seed=report.seed)
+while True:
     rows, rewards, ends = [], np.zeros((num_steps, num_envs)), np.zeros((num_steps, num_envs))
     for t in range(num_steps):
         seen, mask = torch.as_tensor(observation), torch.as_tensor(info["action_mask"])
@@ -82,4 +82,5 @@ while True:
             loss.backward()
             optimizer.step()
     report.learned(lambda: actor)
+    add_snapshot()
 report.finish()

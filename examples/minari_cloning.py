@@ -21,7 +21,7 @@ from hearts_train.data.options import DatasetOptions
 SETTINGS = {"teacher": "pro", "hidden": [256, 128], "learning_rate": 1e-3, "epochs": 20}
 libraries = ("minari", "h5py", "pyarrow", "torch")
 report = Learning(
-    __doc__, *libraries, opponents="none: it imitates pro", greedy=True, settings=SETTINGS
+    __doc__, *libraries, opponents="none: it imitates pro", greedy=True, settings=SETTINGS, tried=2
 )
 torch.manual_seed(report.seed)
 with tempfile.TemporaryDirectory() as folder:
@@ -38,12 +38,12 @@ choices = torch.nonzero(masks.sum(1) > 1)[: report.options.decisions, 0]
 observations, actions, masks = (part[choices] for part in (observations, actions, masks))
 
 size, number = observations.shape[1], int(dataset.action_space.n)
-net = nn.Sequential(nn.Linear(size, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU())
-net.append(nn.Linear(128, number))
 
 
 def learn(rows):
-    """Learn from the first `rows` choices of the dataset."""
+    """Return a new network that has learned from the first `rows` choices of the dataset."""
+    net = nn.Sequential(nn.Linear(size, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU())
+    net.append(nn.Linear(128, number))
     optimizer = torch.optim.Adam(net.parameters(), lr=SETTINGS["learning_rate"])
     for _ in range(SETTINGS["epochs"]):
         for batch in torch.randperm(rows).split(256):
@@ -52,13 +52,14 @@ def learn(rows):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+    return net
 
 
 for part in observations.split(len(observations) // 5):  # the points of the learning curve
     before = report.decisions
     report.decided(masks[before : before + len(part)])
-    learn(report.decisions)
-    report.learned(lambda: net)
+    net = learn(report.decisions)
+    report.learned(lambda net=net: net)
 
 for seed in range(200):  # play in the recorded environment
     (seen, info), over = env.reset(seed=seed), False

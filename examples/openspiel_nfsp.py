@@ -12,17 +12,22 @@ from _report import Learning
 from open_spiel.python import rl_environment as rl
 from open_spiel.python.pytorch import nfsp
 
-from hearts_env import openspiel
+from hearts_env import Rules, openspiel
 
 SETTINGS = {"hidden_layers_sizes": [256, 128], "reservoir_buffer_capacity": 200_000}
 SETTINGS |= {"anticipatory_param": 0.2, "rl_learning_rate": 1e-3, "sl_learning_rate": 1e-3}
 SETTINGS |= {"optimizer_str": "adam", "batch_size": 128, "learn_every": 8}
 SETTINGS |= {"min_buffer_size_to_learn": 500, "replay_buffer_capacity": 50_000}
 SETTINGS |= {"epsilon_start": 0.3, "epsilon_end": 0.05, "epsilon_decay_duration": 10_000}
-SETTINGS |= {"update_target_network_every": 500}
+SETTINGS |= {"epsilon_decay_schedule_str": "linear", "update_target_network_every": 500}
 libraries = ("open_spiel", "torch")
 report = Learning(
-    __doc__, *libraries, opponents="itself and its average", greedy=False, settings=SETTINGS
+    __doc__,
+    *libraries,
+    opponents="itself and its average",
+    greedy=False,
+    settings=SETTINGS,
+    tried=2,
 )
 form = {"observation_type": rl.ObservationType.OBSERVATION}  # `flat`, without the seat
 form |= {"chance_event_sampler": rl.ChanceEventSampler(seed=report.seed)}
@@ -34,15 +39,14 @@ for name in ("_avg_network", "_optimizer"):
 for name in ("_q_network", "_target_q_network", "_optimizer"):
     setattr(learners[1]._rl_agent, name, getattr(learners[0]._rl_agent, name))
 
-while True:
+cards = 2 * Rules.make(report.rules).hand_size
+while report.fits(cards):
     step = env.reset()
     while not step.last():
         seat = step.current_player()
         legal = np.isin(np.arange(sizes[1]), step.observations["legal_actions"][seat])
         report.decided(legal)
         step = env.step([learners[seat].step(step).action])
-    if report.is_over:
-        break
     for seat, learner in enumerate(learners):
         learner.step(step)  # the reward of its last card
         report.played(seat, step.rewards[seat])

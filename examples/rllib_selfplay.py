@@ -43,7 +43,7 @@ def layers():
 
 register_env("hearts", lambda _: PettingZooEnv(Plural(hearts_v0.env(**form))))
 config = PPOConfig().environment("hearts").callbacks(on_episode_end=note)
-config.debugging(seed=report.seed).env_runners(num_env_runners=0)
+config.debugging(seed=report.seed).env_runners(num_env_runners=0, batch_mode="complete_episodes")
 config.multi_agent(policies={"both"}, policy_mapping_fn=lambda *_, **__: "both")
 model = {"fcnet_hiddens": SETTINGS["hidden"], "fcnet_activation": "tanh", "vf_share_layers": False}
 spec = RLModuleSpec(module_class=ActionMaskingTorchRLModule, model_config=model)
@@ -65,5 +65,5 @@ while report.fits(SETTINGS["train_batch_size"]):
         report.decided(masks)
     report.learned(layers)
 algorithm.stop()
-report.finish()
 ray.shutdown()
+report.finish()

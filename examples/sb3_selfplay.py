@@ -18,16 +18,17 @@ from stable_baselines3.common.callbacks import BaseCallback
 from hearts_agents import HeartsSB3VecEnv, make_agent
 
 SETTINGS = {"n_steps": 64, "batch_size": 256, "n_epochs": 4, "gamma": 1.0, "learning_rate": 1e-3}
+EPISODE = {"reward": "trick", "skip_forced": True}
 SETTINGS |= {"gae_lambda": 0.8, "ent_coef": 0.01}
 report = Learning(
     __doc__,
     *("stable-baselines3", "sb3-contrib", "torch"),
     opponents="self-play, the last 5 snapshots",
     greedy=False,
-    settings={"num_envs": 64, "net_arch": [256], "reward": "trick", **SETTINGS},
-    tried=2,  # before: the reward at the end of the deal and lambda 0.95
+    settings={"num_envs": 64, "net_arch": [256], **EPISODE, **SETTINGS},
+    tried=3,
 )
-form = {"opponent": "easy", "seat": "random", "reward": "trick"}
+form = {"opponent": "easy", "seat": "random", **EPISODE}
 envs = HeartsSB3VecEnv(64, report.rules, seed=report.seed, **form)
 
 
@@ -36,16 +37,21 @@ def layers():
     return [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
 
 
+def add_snapshot():
+    """Add a snapshot to the opponents, and keep the last five."""
+    snapshot = make_agent(model, report.seed, rules=report.rules, greedy=False)
+    envs.opponents.add(snapshot, name=f"after {report.decisions} decisions")
+    if len(envs.opponents) > 5:
+        envs.opponents.remove(envs.opponents.names[0])
+
+
 class SelfPlay(BaseCallback):
-    """Adds the current policy to the opponents before each rollout, and keeps the last five."""
+    """Adds the policy to the opponents after each update, and counts for the report."""
 
     def _on_rollout_start(self):
-        report.learned(layers)
-        present = f"after {report.decisions} decisions"
-        snapshot = make_agent(self.model, report.seed, rules=report.rules, greedy=False)
-        envs.opponents.add(snapshot, name=present)
-        if len(envs.opponents) > 5:
-            envs.opponents.remove(envs.opponents.names[-6])
+        if report.decisions:
+            report.learned(layers)
+            add_snapshot()
 
     def _on_step(self):
         report.decided(self.locals["action_masks"])
@@ -57,5 +63,7 @@ class SelfPlay(BaseCallback):
 
 network = {"net_arch": [256], "activation_fn": torch.nn.Tanh}
 model = MaskablePPO("MlpPolicy", envs, seed=report.seed, policy_kwargs=network, **SETTINGS)
+add_snapshot()
+envs.opponents.remove("easy")
 model.learn(sys.maxsize, callback=SelfPlay())
 report.finish()
