@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import enum
 import functools
+import importlib
 import os
 import re
 import shutil
@@ -460,6 +461,60 @@ def test_digest_ignores_docstrings_and_comments(old, new):
 def test_digest_covers_used_parts_of_own_modules():
     assert cell_code(more=HELPERS.replace("x + 1", "x + 2")) != cell_code()
     assert cell_code(more=HELPERS.replace("return 1", "return 2")) == cell_code()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import own_pack.inner.deep\nclass L(Learner):\n"
+        "    def loss(self): return own_pack.inner.deep.COEF",
+        "import own_pack.inner.deep as deep\nclass L(Learner):\n    held = deep",
+        "import own_pack.inner.deep as deep\nclass L(Learner):\n    def f(self, by=deep): by.COEF",
+    ],
+    ids=["named", "attribute", "default"],
+)
+def test_changed_module_in_a_package_is_noticed(monkeypatch, tmp_path, text):
+    def code() -> OwnCode:
+        for name in [name for name in sys.modules if name.startswith("own_pack")]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        return learner_code(class_of(text))
+
+    folder = tmp_path / "own_pack" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "deep.py").write_text("COEF = 0.1")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = code()
+    assert code() == before
+    (folder / "deep.py").write_text("COEF = 0.95")
+    assert code() != before
+
+
+@pytest.mark.parametrize(
+    ("base", "body"),
+    [
+        ("property", "get = Own(lambda self: {})"),
+        ("staticmethod", "get = Own(lambda: {})"),
+        ("classmethod", "get = Own(lambda cls: {})"),
+        ("frozenset", "get = Own({{{}}})"),
+    ],
+)
+def test_digest_covers_subclasses_of_built_in_classes(base, body):
+    def code(value: int) -> OwnCode:
+        text = f"class Own({base}): pass\nclass L(Learner):\n    {body.format(value)}"
+        return learner_code(class_of(text))
+
+    assert code(1) == code(1)
+    assert code(1) != code(2)
+
+
+def test_learner_in_a_file_named_like_a_standard_module_counts(monkeypatch):
+    module = ModuleType("profile")
+    module.__file__ = "/home/me/profile.py"
+    monkeypatch.setitem(sys.modules, "profile", module)
+    assert is_users("profile")
+    assert not is_users("itertools")
 
 
 class Hostile:

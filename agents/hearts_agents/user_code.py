@@ -112,8 +112,8 @@ def is_users(module: str) -> bool:
     root = module.partition(".")[0]
     files = (getattr(sys.modules.get(name), "__file__", None) for name in (module, root))
     file = next(filter(None, files), "")
-    is_known = root in _OURS or root in sys.stdlib_module_names or _is_in_library(file)
-    return module == "__main__" or not is_known
+    is_builtin = root in sys.stdlib_module_names and not file  # a user's file may have its name
+    return module == "__main__" or not (root in _OURS or is_builtin or _is_in_library(file))
 
 
 def _is_in_library(file: str) -> bool:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from types import (
     CodeType,
     FunctionType,
@@ -163,6 +164,8 @@ _BY_VALUE = {*_PLAIN, tuple, frozenset, CodeType}
 """Types of constants. Equal ones may be one object, or not."""
 _PARTS = {
     property: ("fget", "fset", "fdel"),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
     MethodType: ("__self__", "__func__"),
     functools.partial: ("func", "args", "keywords"),
 }
@@ -211,10 +214,12 @@ def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[
         return "", value
     if kind in (dict, MappingProxyType):
         return "", list(value.items())
-    if kind in (set, frozenset):
-        return "", sorted(_digest(one, {} if type(one) in _PLAIN else seen) for one in value)
-    if kind in _PARTS:
-        return "", [getattr(value, name) for name in _PARTS[kind]]
+    if issubclass(kind, set | frozenset):
+        items = sorted(_digest(one, {} if type(one) in _PLAIN else seen) for one in value)
+        return "", [items, *_subclassed(value, set, frozenset)]
+    for base, names in _PARTS.items():
+        if issubclass(kind, base):
+            return "", [*(getattr(value, name) for name in names), *_subclassed(value, base)]
     if kind is CodeType:
         return "", _inside_code(value)
     if kind is FunctionType:
@@ -222,7 +227,8 @@ def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[
     if issubclass(kind, type):
         return _class(value)
     if issubclass(kind, ModuleType):
-        return value.__name__, ()
+        file = Path(getattr(value, "__file__", None) or "")
+        return value.__name__, [file.read_bytes()] if is_users(value.__name__) and file.name else ()
     if issubclass(kind, np.dtype):
         return repr(value), ()
     torch = sys.modules.get("torch")
@@ -234,6 +240,11 @@ def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[
             data = dense.view(torch.uint8).numpy().tobytes()
             return data, [kind, str(value.dtype), tuple(value.shape), value.requires_grad]
     return _object(value)
+
+
+def _subclassed(value: Any, *bases: type) -> list[Any]:
+    """Return what a user's subclass of a built-in class adds to one of its objects."""
+    return [] if type(value) in bases else [type(value), getattr(value, "__dict__", None)]
 
 
 def _object(value: Any) -> tuple[str, Sequence[Any]]:
@@ -304,10 +315,15 @@ def _named(code: CodeType, space: Mapping[str, Any]) -> dict[str, Any]:
         loads |= {step.argval for step in steps if step.opname in _LOADS}
     found = {name: space[name] for name in sorted(loads & space.keys() - {"__name__"})}
     names = {name for one in codes for name in one.co_names}
-    for name, value in found.items():
-        if isinstance(value, ModuleType) and is_users(value.__name__):
-            found[name] = {part: vars(value)[part] for part in sorted(names & vars(value).keys())}
-    return found
+    return {name: _parts_of(value, names) for name, value in found.items()}
+
+
+def _parts_of(value: Any, names: set[str], around: tuple[Any, ...] = ()) -> Any:
+    """Return the parts of a user's module that code names, or any other value as it is."""
+    if not isinstance(value, ModuleType) or not is_users(value.__name__) or value in around:
+        return value
+    parts = sorted(names & vars(value).keys())
+    return {part: _parts_of(vars(value)[part], names, (*around, value)) for part in parts}
 
 
 def _inside_code(code: CodeType) -> Sequence[Any]:

@@ -113,7 +113,8 @@ def train(
         seeds: train one run per seed and evaluate its player at the end. Each run is a process
             with one thread, unless the config sets ``threads``. The config's own seed is not used.
         workers: with `seeds`, the number of processes. If None, one per core, or a few more if
-            that keeps all cores busy in the last round. The results do not depend on it.
+            that keeps all cores busy in the last round. The results do not depend on it, unless a
+            learner of the user's changes objects that a later run in its process reads.
         backend: with `seeds`, ``local`` for processes of this machine, or ``ray`` for a Ray
             cluster. All its machines must reach `run_dir` under the same path.
 

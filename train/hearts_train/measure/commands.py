@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hearts_agents.spec import AgentSpec, Kind
+from hearts_agents.registry import looks_like_path
+from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import is_code_allowed
 
 _ALL = ("rules", "deals", "unit", "seed", "isolate", "time_limit")
@@ -43,7 +44,7 @@ def command_of(work: str, agents: Sequence[AgentSpec], settings: Mapping[str, An
     first, rest = (agents[:1], agents[1:]) if option else (agents, ())
     awake = given.get("awake", ())
     has_gaps = [*awake] != [*range(min(awake, default=0), max(awake, default=-1) + 1)]
-    is_path = len(rest) == 1 and rest[0].kind is Kind.FILE
+    is_path = len(rest) == 1 and looks_like_path(rest[0].label)
     has_commas = any("," in agent.label for agent in rest) and not is_path
     if has_gaps or has_commas or not all(agent.is_named for agent in agents):
         call = f"[{_listed(first)}]" if work == "tournament" else _listed(first)
