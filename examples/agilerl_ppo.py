@@ -23,7 +23,7 @@ report = Learning(
     *("agilerl", "torch"),
     opponents="self-play, the last 5 snapshots",
     greedy=False,
-    settings={"reward": "trick", "skip_forced": True, **SETTINGS},
+    settings={"reward": "trick", **SETTINGS},
 )
 torch.manual_seed(report.seed)
 np.random.seed(report.seed)  # noqa: NPY002  # AgileRL draws from it
@@ -49,7 +49,7 @@ class Counted(gymnasium.vector.VectorWrapper):
 
 
 name, form = "hearts_env:hearts_env/Hearts-v0", {"rules": report.rules, "dtype": "float32"}
-form |= {"reward": "trick", "skip_forced": True, "opponent": "easy"}
+form |= {"reward": "trick", "opponent": "easy"}
 envs = Counted(gymnasium.make_vec(name, num_envs=64, **form))
 pool = envs.unwrapped.opponents
 plain = {"activation": "Tanh", "layer_norm": False}  # linear layers, which can be saved

@@ -17,12 +17,12 @@ from hearts_agents import make_agent
 num_envs, num_steps, hidden = 64, 64, 256
 SETTINGS = {"num_envs": num_envs, "num_steps": num_steps, "hidden": [hidden], "lr": 1e-3}
 SETTINGS |= {"epochs": 4, "minibatches": 16, "gae_lambda": 0.8, "clip": 0.2, "entropy": 0.01}
-SETTINGS |= {"reward": "trick", "skip_forced": True}
-form = {"opponents": "self-play, the last 5 snapshots", "greedy": False, "tried": 3}
+SETTINGS |= {"reward": "trick"}
+form = {"opponents": "self-play, the last 5 snapshots", "greedy": False, "tried": 4}
 report = Learning(__doc__, "torch", settings=SETTINGS, **form)
 torch.manual_seed(report.seed)
 name, form = "hearts_env:hearts_env/Hearts-v0", {"rules": report.rules, "dtype": "float32"}
-form |= {"reward": "trick", "skip_forced": True, "opponent": "easy"}
+form |= {"reward": "trick", "opponent": "easy"}
 envs = gymnasium.make_vec(name, num_envs=num_envs, **form)
 size, num_actions = envs.single_observation_space.shape[0], int(envs.single_action_space.n)
 actor = nn.Sequential(nn.Linear(size, hidden), nn.Tanh(), nn.Linear(hidden, num_actions))

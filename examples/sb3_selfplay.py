@@ -18,7 +18,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from hearts_agents import HeartsSB3VecEnv, make_agent
 
 SETTINGS = {"n_steps": 64, "batch_size": 256, "n_epochs": 4, "gamma": 1.0, "learning_rate": 1e-3}
-EPISODE = {"reward": "trick", "skip_forced": True}
+EPISODE = {"reward": "trick"}
 SETTINGS |= {"gae_lambda": 0.8, "ent_coef": 0.01}
 report = Learning(
     __doc__,
