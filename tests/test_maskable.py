@@ -74,7 +74,6 @@ def test_every_ppo_setting_reaches_the_library():
 def test_environment_gets_every_game_setting():
     settings = {
         "rules": "mini",
-        "players": 2,
         "observation": "recall",
         "reward": "win",
         "seat": 1,

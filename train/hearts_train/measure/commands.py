@@ -25,7 +25,7 @@ def command_of(work: str, agents: Sequence[AgentSpec], settings: Mapping[str, An
     """Return the command that does some work.
 
     If a command cannot do it, return the call in Python: for agents that are objects, names with
-    commas in a list, and tricks with gaps.
+    commas in a list, and tricks that are no range.
 
     Args:
         work: the name of the command and of the function.
@@ -42,8 +42,8 @@ def command_of(work: str, agents: Sequence[AgentSpec], settings: Mapping[str, An
         if value is not None and value is not False and value != "deal"
     }
     first, rest = (agents[:1], agents[1:]) if option else (agents, ())
-    awake = given.get("awake", ())
-    has_gaps = [*awake] != [*range(min(awake, default=0), max(awake, default=-1) + 1)]
+    awake = given.get("awake", [0])
+    has_gaps = [*awake] != [*range(min(awake, default=0), max(awake, default=0) + 1)]
     is_path = len(rest) == 1 and looks_like_path(rest[0].label)
     has_commas = any("," in agent.label for agent in rest) and not is_path
     if has_gaps or has_commas or not all(agent.is_named for agent in agents):
