@@ -8,9 +8,10 @@ checked. The policies are in the folder where ``docs/libraries.py`` leaves them.
 - The result is consistent: its name is that of its file, its margin is the mean of those over its
   opponents, the decisions fit the budget, and no action was illegal. No other result is of the same
   policy.
-- The policy's file has the digest, the rules, the settings, the opponents, the number of settings
-  tried, the decisions and the processor seconds of the result. Each point of the curve has those of
-  its snapshot. The last point is the policy itself.
+- The policy's file has the digest, the rules, the number of weights, the settings, the opponents,
+  the number of settings tried, the decisions and the processor seconds of the result. Each point
+  of the curve has the decisions and the processor seconds of its snapshot. The last point is the
+  policy itself.
 - The policy has learned: its weights are not those of its first snapshot, and it beats ``easy``.
 - Its margins over ``easy`` and ``pro``, and those of its snapshots over ``pro``, are those of the
   result when played again in a plain loop over the PettingZoo environment.
@@ -388,10 +389,12 @@ def check_policy(policy: Policy, record: dict[str, Any], name: str) -> None:
     training = policy.training
     facts = ("settings", "opponents", "greedy", "decisions", "cpu_seconds")
     told = Rules.from_dict(policy.told("rules"))
+    weights = sum(array.size for array in policy.arrays.values())
     raise_first(
         (policy.digest() != record["final"]["digest"], "the policy has another digest"),
         (told != Rules.preset(record["rules"]), "the policy has other rules"),
         (policy.greedy != record["greedy"], "the policy has another mode"),
+        (weights != record["weights"], f"weights: {record['weights']}, but {weights} in its file"),
         *((fact not in training, f"{fact}: the policy's file has none") for fact in facts),
         *((fact not in record, f"{fact}: the result has none") for fact in facts),
     )

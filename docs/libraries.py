@@ -28,6 +28,7 @@ import ast
 import itertools
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -215,8 +216,18 @@ def reference(
     arguments = ["--decisions", decisions, "--seed", seed, "--rules", rules, "--save", player]
     report = run(name, venvs, limit, list(map(str, arguments)))
     curve = [point(path, rules) for path in [*sorted(snapshots(player)), player]]
+    tensors, _ = read_checkpoint(player)
     about = {"example": name, "what": subject(name), "platform": platform_versions()}
+    about |= {"processor": processor(), "weights": sum(array.size for array in tensors.values())}
     return {**about, **report, "curve": curve, "final": final(player, rules)}
+
+
+def processor() -> str:
+    """Return the model of the processor, as far as the system tells."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor()
 
 
 def final(agent: str | Path, rules: str) -> dict[str, Any]:

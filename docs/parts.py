@@ -405,6 +405,7 @@ def reference(decisions: str) -> str:
         minutes = [[run["cpu_seconds"] / 60 for run in own] for own in (two, mini)]
         cells = [f"[`{example}`](../examples/{example}.py)", library, some["opponents"]]
         cells += [*(spread(own, "+.2f") for own in reached), spread(exact, ".2f")]
+        cells += [", ".join(dict.fromkeys(f"{run['weights']:,}" for run in (*two[:1], *mini[:1])))]
         cells += [", ".join(f"{statistics.fmean(own):.1f}" if own else "" for own in minutes)]
         cells += [", ".join(str(len(own)) for own in (two, mini)), str(some.get("tried", 1))]
         rows.append((statistics.fmean(reached[0]) if two else -math.inf, cells))
@@ -415,9 +416,9 @@ def reference(decisions: str) -> str:
         margins = [f"{one['margin']:+.2f}" if one else "" for one in found]
         exact = points(finals[agent, "mini"]["exploitability"])
         best = found[0]["margin"] if found[0] else math.inf
-        rows.append((best, [f"*`{agent}`*", "", "", *margins, exact, "", "", ""]))
+        rows.append((best, [f"*`{agent}`*", "", "", *margins, exact, "", "", "", ""]))
     head = ["recipe", "library", "opponents in training", "margin, `two_player`", "margin, `mini`"]
-    head += ["exploitability, `mini`", "processor minutes", "seeds", "settings tried"]
+    head += ["exploitability, `mini`", "weights", "processor minutes", "seeds", "settings tried"]
     return table(head, [cells for _, cells in sorted(rows, reverse=True)])
 
 

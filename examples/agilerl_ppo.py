@@ -16,14 +16,20 @@ from torch import nn
 
 from hearts_agents import make_agent
 
-SETTINGS = {"num_envs": 64, "learn_step": 64 * 64, "batch_size": 256, "lr": 1e-3}
-SETTINGS |= {"update_epochs": 4, "hidden": [256, 64, 64], "ent_coef": 0.01, "gae_lambda": 0.8}
+SETTINGS = {"num_envs": 64, "learn_step": 64 * 64, "batch_size": 256, "lr": 1e-3, "gamma": 1.0}
+SETTINGS |= {"update_epochs": 4, "ent_coef": 0.01, "gae_lambda": 0.8}
+LINEAR = {"activation": "Tanh", "layer_norm": False}  # layers that can be saved
+NETWORK = {
+    "latent_dim": 64,
+    "encoder_config": {"hidden_size": [256], "output_activation": "Tanh", **LINEAR},
+    "head_config": {"hidden_size": [64], "output_vanish": False, **LINEAR},
+}
 report = Learning(
     __doc__,
     *("agilerl", "torch"),
     opponents="self-play, the last 5 snapshots",
     greedy=False,
-    settings={"reward": "trick", **SETTINGS},
+    settings={"reward": "trick", **SETTINGS, "net_config": NETWORK},
 )
 torch.manual_seed(report.seed)
 np.random.seed(report.seed)  # noqa: NPY002  # AgileRL draws from it
@@ -52,13 +58,8 @@ name, form = "hearts_env:hearts_env/Hearts-v0", {"rules": report.rules, "dtype":
 form |= {"reward": "trick", "opponent": "easy"}
 envs = Counted(gymnasium.make_vec(name, num_envs=64, **form))
 pool = envs.unwrapped.opponents
-plain = {"activation": "Tanh", "layer_norm": False}  # linear layers, which can be saved
-net = {"latent_dim": 64, "encoder_config": {"hidden_size": [256], **plain}}
-net["encoder_config"]["output_activation"] = "Tanh"
-net["head_config"] = {"hidden_size": [64], "output_vanish": False, **plain}
-given = {key: value for key, value in SETTINGS.items() if key != "hidden"}
 spaces = envs.single_observation_space, envs.single_action_space
-agent = PPO(*spaces, gamma=1.0, net_config=net, **given)
+agent = PPO(*spaces, net_config=NETWORK, **SETTINGS)
 
 
 def layers():

@@ -15,6 +15,7 @@ SETTINGS = {"hidden_layers_sizes": [256, 128], "learning_rate": 1e-3, "optimizer
 SETTINGS |= {"batch_size": 128, "learn_every": 8, "replay_buffer_capacity": 50_000}
 SETTINGS |= {"epsilon_start": 1.0, "epsilon_end": 0.1, "epsilon_decay_duration": 10_000}
 SETTINGS |= {"epsilon_decay_schedule_str": "linear", "update_target_network_every": 500}
+SETTINGS |= {"discount_factor": 1.0, "min_buffer_size_to_learn": 1_000}
 libraries = ("open_spiel", "torch")
 report = Learning(__doc__, *libraries, opponents="itself", greedy=True, settings=SETTINGS, tried=2)
 form = {"observation_type": rl.ObservationType.OBSERVATION}  # `flat`, without the seat

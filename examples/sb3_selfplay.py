@@ -18,14 +18,14 @@ from stable_baselines3.common.callbacks import BaseCallback
 from hearts_agents import HeartsSB3VecEnv, make_agent
 
 SETTINGS = {"n_steps": 64, "batch_size": 256, "n_epochs": 4, "gamma": 1.0, "learning_rate": 1e-3}
-EPISODE = {"reward": "trick"}
 SETTINGS |= {"gae_lambda": 0.8, "ent_coef": 0.01}
+NETWORK, EPISODE = {"net_arch": [256], "activation_fn": "Tanh"}, {"reward": "trick"}
 report = Learning(
     __doc__,
     *("stable-baselines3", "sb3-contrib", "torch"),
     opponents="self-play, the last 5 snapshots",
     greedy=False,
-    settings={"num_envs": 64, "net_arch": [256], **EPISODE, **SETTINGS},
+    settings={"num_envs": 64, **NETWORK, **EPISODE, **SETTINGS},
     tried=3,
 )
 form = {"opponent": "easy", "seat": "random", **EPISODE}
@@ -61,7 +61,7 @@ class SelfPlay(BaseCallback):
         return not report.is_over  # ends the training without an update
 
 
-network = {"net_arch": [256], "activation_fn": torch.nn.Tanh}
+network = NETWORK | {"activation_fn": torch.nn.Tanh}
 model = MaskablePPO("MlpPolicy", envs, seed=report.seed, policy_kwargs=network, **SETTINGS)
 add_snapshot()
 envs.opponents.remove("easy")

@@ -1,6 +1,7 @@
 """TorchRL's multi-agent PPO: one policy for both seats of the parallel environment.
 
-Both agents act at every step. `noop` is the only legal action of the agent that waits.
+Both agents act at every step. `noop` is the only legal action of the agent that waits. In training,
+the critic of each agent sees the observations of both.
 
     pip install . -r examples/requirements/torchrl_mappo.txt
     python examples/torchrl_mappo.py
@@ -16,7 +17,7 @@ from torch import nn
 from torchrl.collectors import Collector
 from torchrl.envs import RewardSum, TransformedEnv
 from torchrl.envs.libs.pettingzoo import PettingZooWrapper
-from torchrl.modules import MaskedCategorical, ProbabilisticActor
+from torchrl.modules import MaskedCategorical, MultiAgentMLP, ProbabilisticActor
 from torchrl.objectives import ClipPPOLoss, ValueEstimators
 
 from hearts_env import hearts_v0
@@ -34,7 +35,7 @@ size = table.observation_space("player_0").shape[0]
 num_actions = int(table.action_space("player_0").n)
 names = {name: ("player", name) for name in ("observation", "logits", "action_mask", "value")}
 actor = nn.Sequential(nn.Linear(size, 256), nn.Tanh(), nn.Linear(256, num_actions))
-critic = nn.Sequential(nn.Linear(size, 256), nn.Tanh(), nn.Linear(256, 1))
+critic = MultiAgentMLP(size, 1, 2, centralized=True, share_params=False, depth=1, num_cells=256)
 policy = ProbabilisticActor(
     TensorDictModule(actor, in_keys=[names["observation"]], out_keys=[names["logits"]]),
     spec=env.full_action_spec,

@@ -35,6 +35,7 @@ def test_committed_result_is_whole(file):
     assert type(run["greedy"]) is bool
     assert 0.5 * run["budget"] < run["decisions"] <= run["budget"]
     assert run["cpu_seconds"] > 0
+    assert run["weights"] <= 110_000
     assert run["illegal"] == final["faults"] == 0
     at = [point["decisions"] for point in curve]
     assert at == sorted(set(at))
@@ -225,6 +226,7 @@ WRONG = {
     "settings": (altered("settings", value={}), "settings"),
     "opponents": (altered("opponents", value="nobody"), "opponents"),
     "tried": (altered("tried", value=1), "tried"),
+    "weights": (altered("weights", value=1), "weights"),
     "cpu_seconds": (altered("cpu_seconds", value=-9.0), "cpu_seconds"),
     "cpu_seconds more": (altered("cpu_seconds", value=9.0), "cpu_seconds"),
     "policy of another": (policy_of_another, "is that of cleanrl_ppo-micro-100-1"),
