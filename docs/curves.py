@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from parts import results
+from parts import recipes, results
 
 from hearts_train.measure.display import GREY, new_figure, save_figure
 
@@ -48,11 +48,8 @@ def reference_panels(budget: int, over: str) -> list[Panel]:
     [measured] = results("baselines")
     panels = []
     for rules in TITLES if over == "decisions" else ("two_player",):
-        runs: dict[str, list[dict[str, Any]]] = {}
-        for run in results("reference/*"):
-            if (run["budget"], run["rules"]) == (budget, rules):
-                runs.setdefault(run["example"], []).append(run)
-        curves = {name: mean_curve(own, over) for name, own in sorted(runs.items())}
+        runs = {name: own[rules] for name, own in recipes(budget).items() if own[rules]}
+        curves = {name: mean_curve(own, over) for name, own in runs.items()}
         rows = [row for row in measured["baselines"] if row["rules"] == rules]
         baselines = {row["agent"]: value_of(row["final"] | row, rules) for row in rows}
         panels.append(Panel(TITLES[rules], over, curves, baselines))

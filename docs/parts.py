@@ -385,19 +385,10 @@ def benchmark_tracks() -> str:
 
 @part
 def reference(decisions: str) -> str:
-    """Return the reference results of a budget and the baselines, best first.
-
-    Raises:
-        SystemExit: if runs of one recipe differ in what they were trained with.
-    """
-    runs = [run for run in results("reference/*") if run["budget"] == int(decisions)]
+    """Return the reference results of a budget and the baselines, best first."""
     rows = []
-    for example in {run["example"] for run in runs}:
-        two, mini = (
-            [run for run in runs if (run["example"], run["rules"]) == (example, rules)]
-            for rules in ("two_player", "mini")
-        )
-        require_same([*two, *mini], "settings", "opponents", "tried", "greedy")
+    for example, runs in recipes(int(decisions)).items():
+        two, mini = runs["two_player"], runs["mini"]
         some = (two or mini)[0]
         library = " ".join(next(iter(some["versions"].items())))
         reached = [[run["final"]["margin"] for run in own] for own in (two, mini)]
@@ -420,6 +411,22 @@ def reference(decisions: str) -> str:
     head = ["recipe", "library", "opponents in training", "margin, `two_player`", "margin, `mini`"]
     head += ["exploitability, `mini`", "weights", "processor minutes", "seeds", "settings tried"]
     return table(head, [cells for _, cells in sorted(rows, reverse=True)])
+
+
+def recipes(budget: int) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return the reference results of a budget, by example and rules.
+
+    Raises:
+        SystemExit: if runs of one recipe differ in what they were trained with.
+    """
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for run in results("reference/*"):
+        if run["budget"] == budget:
+            own = found.setdefault(run["example"], {"two_player": [], "mini": []})
+            own[run["rules"]].append(run)
+    for own in found.values():
+        require_same([*own["two_player"], *own["mini"]], "settings", "opponents", "tried", "greedy")
+    return dict(sorted(found.items()))
 
 
 def require_same(runs: Sequence[dict[str, Any]], *facts: str) -> None:

@@ -50,6 +50,7 @@ def measured(monkeypatch):
         ],
     }
     monkeypatch.setattr(curves, "results", found.__getitem__)
+    monkeypatch.setitem(curves.recipes.__globals__, "results", found.__getitem__)
     monkeypatch.setattr(tables, "reference_panels", curves.reference_panels)
     return found["reference/*"]
 
