@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from hearts_env import (
     Rules,
 )
 from hearts_env import kernel as k
+from hearts_env.batch import batch as batches
 from hearts_env.batch import kernel as loops
 from hearts_env.encoders import Encoder, FlatEncoder, encode, make_encoder
 from hearts_env.rules.presets import PRESETS
@@ -125,8 +127,9 @@ def test_listed_views_are_encoded_one_by_one(observation: str | Encoder) -> None
     + [("two_player", "flat", np.float16), ("micro moon=choose", "text", np.uint8)],
 )
 def test_step_equals_play_observe_and_masks(
-    text: str, observation: str, dtype: type, threads: int
+    text: str, observation: str, dtype: type, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(batches, "_THREADS_FROM", 1)
     rules, size = Rules.from_text(text), 2 * 64 + 5
     options = {"observation": observation, "num_threads": threads, "freeze": threads == 2}
     whole = BatchGame(rules, size, seed=3, **options)
@@ -150,6 +153,14 @@ def test_step_equals_play_observe_and_masks(
     assert fresh.dtype == whole.space.dtype
 
 
+@pytest.mark.parametrize("games", [16_383, 16_384])
+def test_only_large_batches_start_threads(games: int) -> None:
+    before = set(threading.enumerate())
+    batch = BatchGame("micro", games, num_threads=3, freeze=False)
+    batch.step(batch.random_actions())
+    assert len(set(threading.enumerate()) - before) == (2 if games == 16_384 else 0)
+
+
 def test_random_actions_are_uniform() -> None:
     batch = BatchGame("two_player", 4000, seed=8)
     batch.reset(np.full(4000, 5))  # the same deal in all games
@@ -170,7 +181,10 @@ def _play_on(batch: BatchGame) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
+def test_workers_play_on_with_threads_of_their_own(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "_THREADS_FROM", 1)
     batch = BatchGame("two_player", 64, seed=2, num_threads=2)
     batch.play(batch.random_actions())  # the threads of this process are running
     with multiprocessing.get_context(method).Pool(1) as pool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hearts_env.batch import batch
 from tests.digests import SUBJECTS, digest_of, stored
 from tests.slow import quick_cases
 
 
 @quick_cases("name", SUBJECTS, [n for n in SUBJECTS if not n.startswith("observations_")])
-def test_digest_equals_the_recorded_one(name: str) -> None:
+def test_digest_equals_the_recorded_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change affects every user's experiments: ``python tests/digests.py --write``."""
+    monkeypatch.setattr(batch, "_THREADS_FROM", 1)
     assert digest_of(SUBJECTS[name], num_threads=2) == stored()[name]
 
 

@@ -8,92 +8,57 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from hearts_env.support import workers as _workers
-from hearts_env.support.bits import int64_at
-from hearts_env.support.jit import address_of, shared
 from hearts_env.support.workers import Threads
 from tests.waiting import HANG, wait_until
 
 
-@shared
-def count(address: int, first: int, last: int) -> int:
-    """Add one to rows `first` to `last` of the array at the address that is the first word."""
-    words = int64_at(address, (2,))
-    rows = int64_at(words[0], (words[1],))
-    for i in range(first, last):
-        rows[i] += 1
-    return 0
-
-
-def counted(workers: Threads, size: int, chunk: int, times: int = 1) -> np.ndarray:
-    """Return how often each of `size` rows was processed."""
-    rows = np.zeros(size, np.int64)
-    words = np.array([rows.ctypes.data, size])
-    for _ in range(times):
-        workers.run(address_of(count), words, size, chunk)
-    return rows
-
-
-def ask_from_three_threads(ask: Callable[[], object]) -> None:
-    askers = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join(HANG)
-
-
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_ordered_rows_are_worked_on_once(threads: int) -> None:
+def test_shared_rows_are_worked_on_once(threads: int) -> None:
     workers = Threads(threads)
     for size in (0, 1, 5, 16, 1000):
-        for chunk in (1, 7, 256):
-            assert (counted(workers, size, chunk, 50) == 50).all()
-    workers.each(lambda thread: None)
-    assert (counted(workers, 1000, 7) == 1).all()
+        assert (counted(workers, size) == 1).all()
 
 
-def test_interrupted_order_finishes_before_raising(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    workers, rows = Threads(2), np.zeros(100_000, np.int64)
-    words = np.array([rows.ctypes.data, len(rows)])
+def counted(workers: Threads, size: int) -> np.ndarray:
+    """Return how often each of `size` rows was processed."""
+    rows = np.zeros(size, np.int64)
 
-    def interrupted(_: object) -> None:
-        raise KeyboardInterrupt
+    def count(part: slice, _: int) -> None:
+        rows[part] += 1
 
-    monkeypatch.setattr(_workers, "_SPINS", 0)  # always wait
-    monkeypatch.setattr(_workers.time, "sleep", interrupted)
-    for times in range(1, 4):
-        workers._alone_until = 0.0  # it has waited, and would not wait again
-        with pytest.raises(KeyboardInterrupt):
-            workers.run(address_of(count), words, len(rows), 10)
-        assert (rows == times).all()
-    monkeypatch.undo()
-    assert (counted(workers, 1000, 10) == 1).all()
-
-
-def test_several_threads_may_give_orders_at_once() -> None:
-    workers, results = Threads(2), []
-    ask_from_three_threads(lambda: results.append(counted(workers, 5000, 10, 100)))
-    assert len(results) == 3
-    assert all((rows == 100).all() for rows in results)
+    workers.share(count, size)
+    return rows
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_fork_starts_its_own_threads() -> None:
     workers = Threads(2)
-    counted(workers, 1000, 10)
+    counted(workers, 1000)
     child = os.fork()
     if not child:
-        os._exit(0 if (counted(workers, 1000, 10, 50) == 50).all() else 1)
+        os._exit(0 if (counted(workers, 1000) == 1).all() else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert (counted(workers, 1000, 10) == 1).all()
+    assert (counted(workers, 1000) == 1).all()
+
+
+def test_refused_threads_leave_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers, done = Threads(3), []
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            workers.each(lambda thread: done.append("old"))
+    workers.each(lambda thread: done.append("new"))
+    assert done == ["new"] * 3
 
 
 @pytest.mark.parametrize("guilty", [0, 1, 2])

@@ -28,12 +28,12 @@ from hearts_env.support.arguments import (
 )
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import DealError, HeartsError, IllegalActionError
-from hearts_env.support.jit import address_of
+from hearts_env.support.jit import COMPILES, DirectCall
 from hearts_env.support.workers import Threads
 
 _FREEZE_FROM = 1024  # games: a batch this large is worth a second of compilation
 _CHUNK = 64  # observations to cast at once, few enough for the L1 cache
-_CHUNK_OF_STEPS = 256  # the fewest games that a thread steps at once
+_THREADS_FROM = 16_384  # games: below, handing work over costs as much as it saves
 _OVERLAPS = {
     2: "masks: shares memory with observations; give an array of its own",
     3: "observations: shares memory with actions; give an array of its own",
@@ -56,7 +56,7 @@ class BatchGame:
         encoder: the encoder of observations.
         space: the space of one observation.
         autodeal: True if a new deal follows a finished one at once.
-        num_threads: the number of threads.
+        num_threads: the number of threads, of which batches below 16,384 games use one.
         seeds: the seed of each game's deal, ``(num_games,) int64``.
         done: True for each game whose last action ended a deal, ``(num_games,) bool``.
         legal: the legal actions in each game as a bit mask, 0 if the game is over,
@@ -84,7 +84,7 @@ class BatchGame:
             seed: the seed that determines the seeds of all deals.
             observation: an encoder or its name.
             autodeal: if True, a new deal follows a finished one at once.
-            num_threads: the number of threads, 1 to 1,024.
+            num_threads: the number of threads, 1 to 1,024. No effect below 16,384 games.
             freeze: if True, compile ``step`` for these rules alone. This takes a second, once per
                 rule set, and makes ``step`` nearly twice as fast. If None, batches of 1,024 games
                 or more do so.
@@ -111,8 +111,9 @@ class BatchGame:
         self._deals: k.Vector = np.zeros(n, np.int64)
         self._scores: k.Vector = np.zeros((n, self.rules.players), np.int64)
         self._all: k.Vector = np.arange(n)
-        self._threads = Threads(self.num_threads)
-        self._words: k.Vector | None = None  # addresses, which a copy must find anew
+        self._threads = Threads(self.num_threads if n >= _THREADS_FROM else 1)
+        self._words: k.Vector | None = None  # of a step, which a copy must find anew
+        self._fused: DirectCall | None = None  # the step that takes their address
         self._random: NDArray[np.uint64] = np.empty(n, np.uint64)
         loops.seed_random(self._random, self.seed)
         self.reset()
@@ -261,26 +262,26 @@ class BatchGame:
         shown = self._check_out(observations, (n, *self.space.shape), self._dtypes, "observations")
         mask = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
         if self._words is None:
-            self._words = self._words_of_step()
-        is_fused = bool(self._fused) and shown.dtype == self.space.dtype
-        whole = shown if is_fused else shown.reshape(n, -1).view(np.uint8)
+            self._words = self._prepare_step()
+        fused = self._fused if shown.dtype == self.space.dtype else None
+        whole = shown if fused else shown.reshape(n, -1).view(np.uint8)
         if fault := loops.give_step(self._words, self.legal, acts, whole, mask):
             self._check_legal(self._all, acts)
             raise HeartsError(_OVERLAPS[fault])
-        if is_fused:
-            self._threads.run(self._fused, self._words, n, _CHUNK_OF_STEPS)
+        if fused:
+            at = self._address
+            self._threads.share(lambda part, _: fused.call(at, part.start, part.stop), n)
         else:
             self._threads.share(lambda part, _: self._step(part, acts, shown, mask), n)
         return (shown if observations is None else observations, mask if masks is None else masks)
 
-    def _words_of_step(self) -> k.Vector:
-        """Return the words that ``loops.give_step`` completes. Also choose the fused step."""
-        self._fused = 0
-        if type(self.encoder) is FlatEncoder:
+    def _prepare_step(self) -> k.Vector:
+        """Choose the fused step, and return its words, which ``loops.give_step`` completes."""
+        if COMPILES and type(self.encoder) is FlatEncoder:
             step = loops.frozen_step(self.rules) if self._is_frozen else loops.flat_step
-            self._fused = address_of(step)
+            self._fused = DirectCall(step)
         tables = {name: array.ctypes.data for name, array in self._tables._asdict().items()}
-        words = loops.StepOrder(
+        arguments = loops.StepWords(
             **tables,
             rules=self.rules.vector.ctypes.data,
             games=self._all.ctypes.data,
@@ -293,7 +294,9 @@ class BatchGame:
             seed=self.seed,
             autodeal=self.autodeal,
         )
-        return np.array(words, np.int64)
+        words = np.array(arguments, np.int64)
+        self._address = words.ctypes.data
+        return words
 
     def _step(self, part: slice, acts: k.Vector, observations: Array, masks: Array) -> None:
         """Step the games of `part` with any encoder and dtype, without the fused step."""
@@ -341,7 +344,7 @@ class BatchGame:
     __copy__ = copy.deepcopy
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_words": None}
+        return self.__dict__ | {"_words": None, "_fused": None}
 
     def state(self) -> dict[str, Array]:
         """Return new arrays by name, from which ``restore`` continues the games."""

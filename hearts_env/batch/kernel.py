@@ -13,7 +13,7 @@ from hearts_env.encoders.flat import write_row
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import stream_seed
 from hearts_env.support.bits import constants_at, int8_at, int64_at, put_word, uint8_at
-from hearts_env.support.jit import inlined, jit, shared
+from hearts_env.support.jit import inlined, jit
 
 MAX_GAMES = 10_000_000
 """The most games of a batch."""
@@ -176,9 +176,9 @@ def step(
         _write_mask(tables.legal[g], masks, i * width, width)
 
 
-# ---- a step shared by several threads -----------------------------------------------------------
-class StepOrder(NamedTuple):
-    """The words of an order, which tells threads the arguments of ``step``: addresses and sizes."""
+# ---- a step of few arguments, for a quick call ---------------------------------------------------
+class StepWords(NamedTuple):
+    """The arguments of ``step`` as words: addresses and sizes."""
 
     rules: int
     states: int
@@ -201,7 +201,7 @@ class StepOrder(NamedTuple):
     masks: int = 0
 
 
-W = StepOrder(*range(19))
+W = StepWords(*range(19))
 """The place of each word, for compiled code."""
 
 
@@ -235,7 +235,7 @@ def give_step(
 
 @inlined
 def _step_some(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
-    """Do ``step`` in the games from `first` to before `last`, with the words of an order."""
+    """Do ``step`` in the games from `first` to before `last`, with these words."""
     n, width = words[W.num_games], words[W.width]
     tables = Tables(
         int64_at(words[W.states], (n, words[W.state_size])),
@@ -253,9 +253,9 @@ def _step_some(r: k.Vector, words: k.Vector, first: int, last: int) -> int:
     return 0
 
 
-@shared
+@jit
 def flat_step(address: int, first: int, last: int) -> int:
-    """Do ``step`` for any rules, with the address of the words of an order."""
+    """Do ``step`` for any rules, with the address of its words."""
     words = int64_at(address, (len(W),))
     return _step_some(constants_at(words[W.rules], (words[W.num_rules],)), words, first, last)
 
@@ -269,7 +269,7 @@ def frozen_step(rules: Rules) -> Any:
     """
     r = rules.vector
 
-    @shared
+    @jit
     def frozen(address: int, first: int, last: int) -> int:
         return _step_some(r, int64_at(address, (len(W),)), first, last)
 

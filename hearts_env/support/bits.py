@@ -1,12 +1,10 @@
-"""Tools below NumPy: bit scans, bits as bytes, stack memory, and atomic access for threads.
+"""Tools below NumPy: bit scans, bits as bytes, stack memory, and arrays at an address.
 
-``load``, ``store``, ``swap`` and ``add`` are atomic and order the reads and writes around them.
-They, ``pause``, ``call`` and the arrays at an address are for compiled code only.
+Arrays at an address are for compiled code only.
 """
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 import numba
@@ -165,79 +163,7 @@ stack_words: Any = _new_words if _config.DISABLE_JIT else _words_on_stack
 """Memory of `STACK_WORDS` words for the caller and the functions it calls, until it returns."""
 
 
-# ---- shared int64 arrays -------------------------------------------------------------------------
-@intrinsic
-def load(typing_context: Any, array: Any, at: Any) -> Any:
-    """Return ``array[at]``. All writes before the store of that value are then visible."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_place(context, builder, signature, args), "acquire", 8)
-
-    return types.int64(array, types.int64), codegen
-
-
-@intrinsic
-def store(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
-    """Set ``array[at] = value`` after all earlier writes of this thread."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[2], _place(context, builder, signature, args), "seq_cst", 8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.int64), codegen
-
-
-@intrinsic
-def swap(typing_context: Any, array: Any, at: Any, old: Any, new: Any) -> Any:
-    """Set ``array[at] = new`` if it is `old`. Return whether it was."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _place(context, builder, signature, args)
-        return builder.extract_value(
-            builder.cmpxchg(place, args[2], args[3], "acq_rel", "acquire"), 1
-        )
-
-    return types.boolean(array, types.int64, types.int64, types.int64), codegen
-
-
-@intrinsic
-def add(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
-    """Add `value` to ``array[at]``."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _place(context, builder, signature, args)
-        builder.atomic_rmw("add", place, args[2], "acq_rel")
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.int64), codegen
-
-
-@intrinsic
-def pause(typing_context: Any) -> Any:
-    """Tell an x86 processor that this thread only waits."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if platform.machine().lower() in ("x86_64", "amd64", "i386", "x86"):
-            kind = ir.FunctionType(ir.VoidType(), [])
-            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-# ---- functions and arrays by their addresses -----------------------------------------------------
-@intrinsic
-def call(typing_context: Any, function: Any, arguments: Any, first: Any, last: Any) -> Any:
-    """Call the ``jit.shared`` function at this address with the address of its `arguments`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        pointer = builder.inttoptr(args[0], ir.FunctionType(word, [word] * 3).as_pointer())
-        return builder.call(pointer, args[1:])
-
-    return types.int64(types.int64, types.int64, types.int64, types.int64), codegen
-
-
+# ---- arrays at an address ------------------------------------------------------------------------
 def _array_at(dtype: Any, *, readonly: bool = False) -> Any:
     @intrinsic
     def array(typing_context: Any, address: Any, shape: Any) -> Any:

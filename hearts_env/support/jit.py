@@ -41,6 +41,8 @@ from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+COMPILES = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+"""False if numba's switch is set: all functions then run interpreted."""
 _HERE = Path(__file__).resolve().parents[1]
 _TAKE_PART = ("support/bits.py", "support/jit.py", "cards.py")
 """Files without compiled functions that give parts or constants to compiled functions."""
@@ -308,30 +310,14 @@ class DirectCall:
         return self.call(*arguments)
 
 
-def shared(function: F) -> F:
-    """Compile for ``Threads.run``: a function of an address of int64 words and a range of rows."""
-    return _compiled(function, no_cfunc_wrapper=False)
-
-
-def address_of(function: Any) -> int:
-    """Return the address of a ``shared`` function, compiled if necessary; 0 if nothing compiles."""
-    if not isinstance(function, CPUDispatcher):
-        return 0
-    words_and_rows = (numba.types.int64,) * 3
-    if words_and_rows not in function.overloads:
-        function.compile(words_and_rows)
-    found: Any = function.overloads[words_and_rows]
-    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name))
-
-
 def _compiled(function: F, **more: Any) -> F:
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+    if not COMPILES:
         return function
     _packages.setdefault(function.__module__.partition(".")[0], False)
     # Without numba's runtime nothing can allocate, and arrays are not reference-counted. Counting
     # costs more per call than most functions do (observing took 4 times as long).
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-    options["no_cfunc_wrapper"] = True  # few functions need a C entry, and compiling it takes time
+    options["no_cfunc_wrapper"] = True  # nothing calls from C, and compiling that entry takes time
     compiled = numba.njit(**(options | more))(function)
     compiled._cache = _NoCache() if _folder_of(function) is None else _Cache(function)
     return cast(F, compiled)

@@ -125,8 +125,6 @@ def _play_batches() -> None:
     batch.masks()
     batch.restore(batch.state())
     batch.revoke(games=np.arange(1))
-    many = BatchGame("two_player", 1024, num_threads=2)
-    many.step(many.random_actions())  # the code for other threads
 
 
 def _step_frozen(preset: str) -> None:
