@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import itertools
 import os
 import random
 import re
@@ -35,6 +36,8 @@ from hearts_env import kernel as k
 from hearts_env.batch.kernel import choose, seed_random
 from hearts_env.support.jit import jit
 from hearts_env.support.progress import Progress
+from hearts_train import load_config
+from hearts_train.learn.loop import make_learner
 from hearts_train.measure.display import BLUE, GREY, new_figure, save_figure
 
 GROUPS = {
@@ -47,6 +50,7 @@ GROUPS = {
     "batch": "many games: masks and flat observations at every decision",
     "jax": "1,024 games of two_player beside the same in JAX",
     "vector": "Gymnasium's vector environment, opponents inside",
+    "train": "training, by processor second",
     "players": "players, one decision",
     "start": "a game of hearts_v0.env in a new process: processor time, imports included",
 }
@@ -221,6 +225,11 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     for games in _SIZES:
         yield "batch", f"{_C} ({games}), two_player", "decisions/s", part(_yardstick, games)
+    for recipe, threads, precision in itertools.product(*_TRAINED):
+        name = f"{recipe}, {threads} thread{'s' * (threads > 1)}, {precision}"
+        measure = part(_train, recipe, threads=threads, precision=precision)
+        yield "train", name, "decisions/s", measure
+    yield "train", "maskable (sb3-contrib), 1 thread", "decisions/s", part(_train, "maskable")
     players = {name: name for name in ("standard", "pro", "pimc")}
     players["a program (exec:low_bot.py)"] = f"exec:{sys.executable} -IS {_BOT}"
     for name, spec in players.items():
@@ -480,6 +489,24 @@ def _vector(opponent: str) -> Measure:
         return envs.num_envs
 
     return lambda seconds: rate(seconds, play)
+
+
+_TRAINED = ("demo", "champion"), (1, 2), ("float32", "bfloat16")
+"""Configurations, threads and precisions."""
+
+
+def _train(config: str, **settings: Any) -> Measure:
+    fixed = {"pretraining.positions": 0, "compile": False} if config != "maskable" else {}
+    short = {"ppo.num_steps": 8}  # so that an update takes less than a round
+    learner = make_learner(load_config(config, {**fixed, **short, **settings}))
+    learner.warm_up()
+
+    def update() -> int:
+        before = learner.counters.decisions
+        learner.update()
+        return learner.counters.decisions - before
+
+    return lambda seconds: rate(seconds, update, time.process_time)
 
 
 _GAME = """
