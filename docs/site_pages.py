@@ -96,8 +96,22 @@ PACKAGES = {
     "hearts_env.jax": "JAX",
     "hearts_agents": "Agents",
     "hearts_train": "Training and measuring",
+    "hearts_train.learn": "Learning",
 }
 """The pages of the reference. A name is on the page of its innermost package."""
+
+MORE = {
+    "hearts_env.hearts_v0": ("env", "raw_env", "parallel_env"),
+    "hearts_train.learn.ppo": (
+        *("PPO", "Decisions", "Coefficients"),
+        *("ppo_loss", "estimate_advantages", "minibatches", "log_policy"),
+    ),
+    "hearts_train.learn.learner": ("Learner",),
+    "hearts_train.learn.games": ("SelfPlayGames", "Rollout"),
+    "hearts_train.learn.shared": ("SharedNetwork",),
+    "hearts_train.learn.vrpo": ("VRPOLearner",),
+}
+"""Public names of modules, besides those that packages export and pages import."""
 
 
 def imported_by_pages() -> Iterator[str]:
@@ -117,10 +131,10 @@ def public_names() -> dict[str, Any]:
     names = [
         f"{package}.{name}"
         for package in PACKAGES
-        for name in importlib.import_module(package).__all__
+        for name in getattr(importlib.import_module(package), "__all__", ())
         if not name.startswith("__")
     ]
-    names += [f"hearts_env.hearts_v0.{name}" for name in ("env", "raw_env", "parallel_env")]
+    names += [f"{module}.{name}" for module, more in MORE.items() for name in more]
     names += sorted(set(imported_by_pages()), key=lambda name: (name.count("."), name))
     found: dict[str, Any] = {}
     for name in names:

@@ -14,8 +14,8 @@ from pathlib import Path
 from _report import Learning
 
 from hearts_train import load_config, train
+from hearts_train.learn import ppo
 from hearts_train.learn.games import SelfPlayGames
-from hearts_train.learn.ppo import Learner
 
 NUM_GAMES, NUM_STEPS = 64, 32
 PPO = {"num_steps": NUM_STEPS, "batch_size": 128, "num_epochs": 6, "gamma": 1.0, "gae_lambda": 0.9}
@@ -57,7 +57,7 @@ class Games(SelfPlayGames):
                 report.played(seat, margin)
 
 
-class Reported(Learner):
+class Reported(ppo.PPO):
     """Reports the decisions that it has learned from."""
 
     kind_of_games = Games
@@ -72,7 +72,7 @@ class Reported(Learner):
         """Play, learn and report."""
         metrics = super().update()
         report.decided(self.masks)
-        report.learned(lambda: [*self.network.trunk, *self.network.policy])
+        report.learned(lambda: [*self.network.module.trunk, *self.network.module.policy])
         return metrics
 
 

@@ -72,7 +72,7 @@ class Reported(VRPOLearner):
         """Play, learn and report."""
         metrics = super().update()
         report.decided(self.masks)
-        report.learned(lambda: [*self.network.trunk, *self.network.policy])
+        report.learned(lambda: [*self.network.module.trunk, *self.network.module.policy])
         return metrics
 
 

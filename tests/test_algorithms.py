@@ -122,7 +122,7 @@ def test_resumed_run_begins_its_average_at_the_weights():
     made = learner("ppo", **SMALL)
     made.update()
     resumed = learner("ppo", made.state(), **SMALL, ema_decay=0.9)
-    assert torch.equal(resumed.average.weights, made.learnt.weights)
+    assert torch.equal(resumed.average.weights, made.network.weights)
 
 
 @quick_cases("algorithm", ["ppo", "vrpo", "maskable_ppo"], ["ppo"])
@@ -139,10 +139,10 @@ def test_state_without_an_array_raises(algorithm):
 
 def test_rounded_networks_follow_the_weights(monkeypatch):
     """The magnet is computed by the rounded average."""
-    monkeypatch.setattr("hearts_train.learn.ppo.find_precision", lambda *_: torch.bfloat16)
+    monkeypatch.setattr("hearts_train.learn.learner.find_precision", lambda *_: torch.bfloat16)
     made = learner("ppo", **SMALL | {"ema_decay": 0.5})
     made.update()
-    for network in (made.learnt, made.average):
+    for network in (made.network, made.average):
         weights = torch.nn.utils.parameters_to_vector(network.rounded.parameters())
         assert torch.equal(weights, network.weights.bfloat16())
 
@@ -151,7 +151,7 @@ def test_rounded_networks_follow_the_weights(monkeypatch):
 @pytest.mark.parametrize("algorithm", ["ppo", "vrpo"])
 def test_ratio_is_one_before_the_first_step(algorithm, precision, monkeypatch):
     """The policy that learns first is the one that played. Its weights are rounded alike."""
-    monkeypatch.setattr("hearts_train.learn.ppo.find_precision", lambda *_: precision)
+    monkeypatch.setattr("hearts_train.learn.learner.find_precision", lambda *_: precision)
     ppo = {**SMALL.get("ppo", {}), "learning_rate": 1e-30, "learning_rate_end": 1e-30}
     made = learner(algorithm, **SMALL | {"ppo": ppo})
     for _ in range(2):
@@ -168,7 +168,7 @@ def test_ratio_is_one_before_the_first_step(algorithm, precision, monkeypatch):
 def test_vrpo_links_seats_in_zero_sum_games_alone(rules, reward, is_zero_sum):
     env = RECIPE["env"] | {"rules": rules, "reward": reward}
     made = learner("vrpo", env=env)
-    made._play(8)
+    made.play(8)
     rows = made.games.rollout
     linked = np.flatnonzero(rows.nexts[: made.games.size] >= 0)
     assert (rows.seats[linked] == rows.seats[rows.nexts[linked]]).all() == (not is_zero_sum)
@@ -179,9 +179,9 @@ def test_vrpo_returns_equal_the_closed_form(gae_lambda):
     """The formula of vrpo.py, row by row, for any Q, if the policy is uniform."""
     made = learner("vrpo", ppo=RECIPE["ppo"] | {"gae_lambda": gae_lambda})
     with torch.no_grad():
-        made.network.policy[-1].weight[:] = 0.0
-        made.network.policy[-1].bias[:] = 0.0
-    made._play(8)
+        made.network.module.policy[-1].weight[:] = 0.0
+        made.network.module.policy[-1].bias[:] = 0.0
+    made.play(8)
     games, rows = made.games, made.games.rollout
     q_values = np.random.default_rng(0).normal(size=(games.size, made.rules.num_actions))
     legal = rows.masks[: games.size] != 0
@@ -209,7 +209,7 @@ def test_critic_sees_the_other_hands():
     made = learner("vrpo", env=RECIPE["env"] | {"rules": "party players=4 hand_size=3"})
     games, actions = made.games, made.rules.num_actions
     states = games.batch.states.copy()
-    made._play(1)
+    made.play(1)
     for g, state in enumerate(states):
         own = state[sp.k.PLAYER]
         for other in range(1, 4):

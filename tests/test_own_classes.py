@@ -30,7 +30,7 @@ from gymnasium import spaces
 from hearts_agents import Agent
 from hearts_env import BatchView, register_encoder
 from hearts_train import evaluate, load_config, train
-from hearts_train.learn.ppo import Learner
+from hearts_train.learn.ppo import PPO
 
 BACKEND, FOLDER = sys.argv[1:]
 SMALL = [
@@ -61,7 +61,7 @@ class Highest(Agent):
 
 
 def scaled(factor):
-    class Scaled(Learner):
+    class Scaled(PPO):
         algorithm = f"PPO times {factor}"
 
         def loss(self, batch):

@@ -28,7 +28,7 @@ from hearts_env.encoders import ENCODERS, FlatEncoder
 from hearts_train.learn import report, runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.own_code import OwnCode, change_of, code_of, continued, to_json
-from hearts_train.learn.ppo import Learner
+from hearts_train.learn.ppo import PPO
 from hearts_train.learn.training import train, train_run, train_seeds
 from hearts_train.learn.vrpo import VRPOLearner
 from tests.refusals import raises_hearts_error
@@ -71,7 +71,7 @@ def scaled(loss: Any) -> Any:
     return SCALE * loss
 
 
-class Scaled(Learner):
+class Scaled(PPO):
     factor = 1.0
 
     @torch.no_grad()
@@ -83,7 +83,7 @@ class Scaled(Learner):
         return self.factor * scaled(loss), figures
 
 
-class Other(Learner):
+class Other(PPO):
     pass
 
 
@@ -101,8 +101,8 @@ def times(factor: float) -> Any:
     return decorate
 
 
-def decorated(factor: float) -> type[Learner]:
-    class Decorated(Learner):
+def decorated(factor: float) -> type[PPO]:
+    class Decorated(PPO):
         @times(factor)
         def loss(self, some: Any) -> Any:
             return super().loss(some)
@@ -110,7 +110,7 @@ def decorated(factor: float) -> type[Learner]:
     return Decorated
 
 
-class Busy(Learner):
+class Busy(PPO):
     """A learner whose objects change when it trains, or cannot be compared."""
 
     losses: ClassVar[list[Any]] = []
@@ -123,7 +123,7 @@ class Busy(Learner):
         return NET(MEAN.reshape(1)).sum() * 0 + loss, figures
 
 
-class Starting(Learner):
+class Starting(PPO):
     made = 0
 
     def __init__(self, *args: Any) -> None:
@@ -132,7 +132,7 @@ class Starting(Learner):
 
 
 # ---- finished and unfinished runs ----------------------------------------------------------------
-def train_seed(folder: Path, learner: type[Learner] | None, **settings: Any) -> Any:
+def train_seed(folder: Path, learner: type[PPO] | None, **settings: Any) -> Any:
     config = recipe(*SHORT)
     return train_seeds(config, folder, [3], workers=1, progress=False, learner=learner, **settings)
 
@@ -163,8 +163,8 @@ def test_learner_changed_by_its_training_is_reused(tmp_path, plain, learner):
 def test_learner_changed_here_is_reused_from_workers(tmp_path, plain):
     """A learner without a module reaches the workers with the list that training filled."""
     learner = class_of(
-        "L = Learner\nclass L(L):\n    found = []\n    def loss(self, some):\n"
-        "        self.found.append(1)\n        return Learner.loss(self, some)"
+        "L = PPO\nclass L(L):\n    found = []\n    def loss(self, some):\n"
+        "        self.found.append(1)\n        return PPO.loss(self, some)"
     )
     config, folder = recipe(*SHORT), tmp_path / "all"
     train(config, tmp_path / "one", learner=learner, progress=False)
@@ -262,12 +262,12 @@ def test_names_in_a_card_stay_in_their_line(whole):
 
 
 # ---- digests -------------------------------------------------------------------------------------
-def learner_code(learner: type[Learner]) -> OwnCode:
+def learner_code(learner: type[PPO]) -> OwnCode:
     return code_of(recipe(), learner)
 
 
 def test_own_classes_have_digests_and_others_none():
-    for learner in (Learner, VRPOLearner):
+    for learner in (PPO, VRPOLearner):
         assert learner_code(learner).digests == {}
     name = f"{__name__}.Scaled"
     assert learner_code(Scaled) == learner_code(Scaled)
@@ -275,11 +275,11 @@ def test_own_classes_have_digests_and_others_none():
     assert learner_code(Scaled).digests[name]
 
 
-def class_of(text: str, module: str = "__main__", **names: Any) -> type[Learner]:
+def class_of(text: str, module: str = "__main__", **names: Any) -> type[PPO]:
     """Return the class L of a program without a file, as a notebook defines it."""
-    space = {"__name__": module, "Learner": Learner} | names
+    space = {"__name__": module, "PPO": PPO} | names
     exec(text, space)
-    found: type[Learner] = space["L"]
+    found: type[PPO] = space["L"]
     return found
 
 
@@ -358,7 +358,7 @@ FEW = map(twice, [77])
 BOUND = Numbers([78]).first
 LOCK, STEPS = threading.Lock(), (step for step in ())
 
-class Base(Learner):
+class Base(PPO):
     def outer(self): return lambda: SCALE
 
 class L(Base):
@@ -400,7 +400,7 @@ def helpers(text: str = HELPERS) -> ModuleType:
     return module
 
 
-def cell_class(text: str = CELL, more: str = HELPERS, module: str = "__main__") -> type[Learner]:
+def cell_class(text: str = CELL, more: str = HELPERS, module: str = "__main__") -> type[PPO]:
     return class_of(text, module, helpers=helpers(more))
 
 
@@ -420,7 +420,7 @@ NUMBERS = [(str(number), f"1{number}") for number in range(61, 85)]
         ("twice(some)", "twice(twice(some))"),
         ("lambda: SCALE", "lambda: -SCALE"),
         ("lambda x, y: x * y", "lambda x, y: x / y"),
-        ("class L(Base)", "class L(Learner)"),
+        ("class L(Base)", "class L(PPO)"),
         ("@torch.no_grad()", "@torch.enable_grad()"),
         ("nn.ReLU()", "nn.Tanh()"),
         ("manual_seed(0)", "manual_seed(1)"),
@@ -466,10 +466,10 @@ def test_digest_covers_used_parts_of_own_modules():
 @pytest.mark.parametrize(
     "text",
     [
-        "import own_pack.inner.deep\nclass L(Learner):\n"
+        "import own_pack.inner.deep\nclass L(PPO):\n"
         "    def loss(self): return own_pack.inner.deep.COEF",
-        "import own_pack.inner.deep as deep\nclass L(Learner):\n    held = deep",
-        "import own_pack.inner.deep as deep\nclass L(Learner):\n    def f(self, by=deep): by.COEF",
+        "import own_pack.inner.deep as deep\nclass L(PPO):\n    held = deep",
+        "import own_pack.inner.deep as deep\nclass L(PPO):\n    def f(self, by=deep): by.COEF",
     ],
     ids=["named", "attribute", "default"],
 )
@@ -502,7 +502,7 @@ def test_changed_module_in_a_package_is_noticed(monkeypatch, tmp_path, text):
 )
 def test_digest_covers_subclasses_of_built_in_classes(base, body):
     def code(value: int) -> OwnCode:
-        text = f"class Own({base}): pass\nclass L(Learner):\n    {body.format(value)}"
+        text = f"class Own({base}): pass\nclass L(PPO):\n    {body.format(value)}"
         return learner_code(class_of(text))
 
     assert code(1) == code(1)
@@ -547,14 +547,14 @@ def deep(levels: int) -> list[Any]:
 )
 def test_digest_covers_odd_values(value, other):
     def code(value: Any) -> OwnCode:
-        return learner_code(class_of("class L(Learner):\n    value = value", value=value))
+        return learner_code(class_of("class L(PPO):\n    value = value", value=value))
 
     assert code(value) == code(value)
     assert code(value) != code(other)
 
 
 def test_digest_ignores_what_copies_add():
-    learner: Any = class_of("class Own: pass\nclass L(Learner):\n    kind = Own")
+    learner: Any = class_of("class Own: pass\nclass L(PPO):\n    kind = Own")
     before = learner_code(learner)
     copy.copy(learner.kind())
     assert "__slotnames__" in vars(learner.kind)
@@ -562,8 +562,8 @@ def test_digest_ignores_what_copies_add():
 
 
 def test_digest_covers_the_values_around_a_class():
-    def made(scale: float) -> type[Learner]:
-        class Inner(Learner):
+    def made(scale: float) -> type[PPO]:
+        class Inner(PPO):
             def loss(self, some: Any) -> Any:
                 return scale
 
@@ -613,7 +613,7 @@ def test_changed_files_of_code_are_noticed(tmp_path, monkeypatch, setting, file,
         Path(file).write_text(content)
         Path(file).chmod(0o755)
         os.utime(file, (number, number))
-        found.append(code_of(config, Learner))
+        found.append(code_of(config, PPO))
     assert len(found[0].digests) == 1
     assert change_of(found[0], found[1]) == ""
     assert file in change_of(found[1], found[2])
@@ -629,7 +629,7 @@ def test_changed_code_without_a_file_is_noticed(monkeypatch, setting):
         module = ModuleType("notebook")
         exec(text.replace("[0]", "[1]") if ": x" in text else text, vars(module))
         monkeypatch.setitem(sys.modules, "notebook", module)
-        found.append(code_of(config, Learner))
+        found.append(code_of(config, PPO))
     assert change_of(found[0], found[1]) == ""
     assert name in change_of(found[1], found[2])
 
@@ -656,13 +656,13 @@ def test_changed_weights_are_noticed(whole, tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(whole, "run")
     config = recipe(place, "ppo.magnet=run")  # not used as a magnet
-    before = code_of(config, Learner)
+    before = code_of(config, PPO)
     tensors, meta = read_checkpoint("run")
     save_checkpoint(Path("run", runs.CHECKPOINT_NAME), tensors, meta)
-    assert change_of(before, code_of(config, Learner)) == ""
+    assert change_of(before, code_of(config, PPO)) == ""
     changed = {name: tensor + 1 for name, tensor in tensors.items()}
     save_checkpoint(Path("run", runs.CHECKPOINT_NAME), changed, meta)
-    assert "run" in change_of(before, code_of(config, Learner))
+    assert "run" in change_of(before, code_of(config, PPO))
 
 
 def test_changed_registered_encoder_is_noticed(monkeypatch):
@@ -671,16 +671,16 @@ def test_changed_registered_encoder_is_noticed(monkeypatch):
 
     config = recipe("env.observation=own")
     monkeypatch.setitem(ENCODERS, "own", Own())
-    before = code_of(config, Learner)
-    assert change_of(before, code_of(config, Learner)) == ""
+    before = code_of(config, PPO)
+    assert change_of(before, code_of(config, PPO)) == ""
     monkeypatch.setattr(Own, "scale", 2)
-    assert "own" in change_of(before, code_of(config, Learner))
+    assert "own" in change_of(before, code_of(config, PPO))
 
 
 def test_agents_of_the_package_have_no_digests():
     config = recipe("evaluation.opponents=[easy, pro, 'pimc_belief?model=pro']")
-    assert code_of(config, Learner).digests == {}
+    assert code_of(config, PPO).digests == {}
 
 
 def test_unused_magnet_is_not_looked_for():
-    assert code_of(recipe("ppo.magnet=nowhere/player"), Learner).digests == {}
+    assert code_of(recipe("ppo.magnet=nowhere/player"), PPO).digests == {}

@@ -442,29 +442,29 @@ def test_player_of_own_code_is_neither_start_nor_magnet(code, tmp_path, quick):
 
 def test_own_network_learns_from_every_decision(code):
     learner = make_learner(recipe(code, ppo={"num_steps": 4, "batch_size": 16, "magnet_coef": 0.1}))
-    before = {name: weights.clone() for name, weights in learner.network.named_parameters()}
+    before = {name: weights.clone() for name, weights in learner.network.module.named_parameters()}
     for _ in range(3):
         row = learner.update()
     assert row["magnet_kl"] > 0.0
-    for name, weights in learner.network.named_parameters():
+    for name, weights in learner.network.module.named_parameters():
         assert not torch.equal(before[name], weights), name
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_frozen_weights_stay_and_the_others_learn(code, precision, monkeypatch):
-    monkeypatch.setattr("hearts_train.learn.ppo.find_precision", lambda *_: precision)
+    monkeypatch.setattr("hearts_train.learn.learner.find_precision", lambda *_: precision)
     learner = make_learner(recipe(code, network={"module": f"{code}:FrozenMemory"}))
-    before = {name: weights.clone() for name, weights in learner.network.named_parameters()}
+    before = {name: weights.clone() for name, weights in learner.network.module.named_parameters()}
     learner.warm_up()
     learner.update()
-    for name, weights in learner.network.named_parameters():
+    for name, weights in learner.network.module.named_parameters():
         assert torch.equal(before[name], weights) == (".memory." in name), name
 
 
 def test_average_takes_the_statistics_of_a_batch_norm(code):
     learner = make_learner(recipe(code, network={"module": f"{code}:Normed"}))
     learner.update()
-    learnt, average = learner.learnt.network, learner.average.network
+    learnt, average = learner.network.module, learner.average.module
     assert not torch.equal(learnt.module.norm.running_mean, torch.zeros(8))
     for name, buffer in learnt.named_buffers():
         assert torch.equal(buffer, average.get_buffer(name)), name
@@ -473,7 +473,7 @@ def test_average_takes_the_statistics_of_a_batch_norm(code):
 def test_own_network_of_doubles_learns_in_float32(code):
     learner = make_learner(recipe(code, network={"module": f"{code}:Double"}))
     learner.update()
-    assert {weights.dtype for weights in learner.network.parameters()} == {torch.float32}
+    assert {weights.dtype for weights in learner.network.module.parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize(
@@ -567,7 +567,7 @@ def test_usual_network_trains_plays_and_resumes(name, code, tmp_path, monkeypatc
 @pytest.mark.parametrize("name", ["Kept", "Hooked", "Dropped", "Spectral", "Table"])
 def test_threads_share_no_network_that_keeps_state(code, name, tmp_path, quick, capsys):
     config = recipe(code, network={"module": f"{code}:{name}"}, threads=2)
-    assert make_learner(config).learnt.threads.num_threads == 1
+    assert make_learner(config).network.threads.num_threads == 1
     train(config, tmp_path / "run")
     assert capsys.readouterr().err.count("threads: ") == 1
 
@@ -575,21 +575,21 @@ def test_threads_share_no_network_that_keeps_state(code, name, tmp_path, quick, 
 @pytest.mark.parametrize("name", ["Base", "Empty", "Late"])
 def test_threads_share_network_that_keeps_no_state(code, name, tmp_path, quick, capsys):
     config = recipe(code, network={"module": f"{code}:{name}"}, threads=2)
-    assert make_learner(config).learnt.threads.num_threads == 2
+    assert make_learner(config).network.threads.num_threads == 2
     train(config, tmp_path / "run")
     assert "threads: " not in capsys.readouterr().err
 
 
 def test_layer_made_in_first_call_learns(code):
     learner = make_learner(recipe(code, network={"module": f"{code}:Late"}))
-    before = learner.network.module.more.weight.clone()
+    before = learner.network.module.module.more.weight.clone()
     learner.update()
-    assert not torch.equal(before, learner.network.module.more.weight)
+    assert not torch.equal(before, learner.network.module.module.more.weight)
 
 
 def test_warm_up_keeps_statistics_made_in_first_call(code):
     learner = make_learner(recipe(code, network={"module": f"{code}:Cached"}))
-    networks = learner.network, learner.average.network
+    networks = learner.network.module, learner.average.module
     before = [network.module.mask.clone() for network in networks]
     learner.warm_up()
     for network, mask in zip(networks, before, strict=True):

@@ -18,7 +18,8 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.loop import make_learner
 from hearts_train.learn.ppo import Decisions
-from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
+from hearts_train.learn.pretraining import Pretraining
+from hearts_train.learn.teacher import Positions, Teacher
 from hearts_train.learn.training import train, train_run
 from tests.refusals import raises_hearts_error
 from tests.training_runs import on_update
@@ -132,7 +133,7 @@ def test_imitation_learns_the_card_of_pimc():
     while learner.counters.pretraining_steps < course.size:
         learner.update()
     with torch.no_grad():
-        logits, _ = learner.average.network(observations.float())
+        logits, _ = learner.average.module(observations.float())
     legal = torch.from_numpy(~np.isnan(course.positions.values))
     found = logits.masked_fill(~legal, -torch.inf).argmax(1).numpy()
     assert (found == preferred).mean() > 0.9
@@ -143,11 +144,11 @@ def test_imitation_learns_the_card_of_pimc():
 
 def test_player_is_the_average_of_the_weights():
     learner = make_learner(recipe(pretraining={}, ema_decay=0.75))
-    before = vector(learner.network)
-    assert torch.equal(vector(learner.average.network), before)
+    before = vector(learner.network.module)
+    assert torch.equal(vector(learner.average.module), before)
     learner.update()
-    expected = 0.75 * before + 0.25 * vector(learner.network)
-    torch.testing.assert_close(vector(learner.average.network), expected, rtol=1e-5, atol=1e-7)
+    expected = 0.75 * before + 0.25 * vector(learner.network.module)
+    torch.testing.assert_close(vector(learner.average.module), expected, rtol=1e-5, atol=1e-7)
     last = make_learner(recipe(pretraining={}, ema_decay=0.0))
     last.update()
     name = "policy.0.weight"
@@ -263,14 +264,14 @@ def starting(name, updates=2, **changes):
 def test_start_player_first_fits_only_its_values(trained, ema_decay):
     path, tensors = trained
     learner = starting(path, ema_decay=ema_decay)
-    values = [weights.clone() for weights in learner.network.value.parameters()]
+    values = [weights.clone() for weights in learner.network.module.value.parameters()]
     for is_same in (True, True, False):
         learner.update()
         for name, array in learner.tensors().items():
             assert np.array_equal(array, tensors[name]) == is_same, name
     assert not any(
         torch.equal(old, new)
-        for old, new in zip(values, learner.network.value.parameters(), strict=True)
+        for old, new in zip(values, learner.network.module.value.parameters(), strict=True)
     )
 
 

@@ -25,8 +25,9 @@ from hearts_env.support.interrupts import Interrupted
 from hearts_train.cli.training import train_and_evaluate
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import ConfigError
+from hearts_train.learn.learner import DivergenceError
 from hearts_train.learn.loop import Trainer
-from hearts_train.learn.ppo import DivergenceError, Learner
+from hearts_train.learn.ppo import PPO
 from hearts_train.learn.training import train, train_run
 from tests.faults import Died
 from tests.refusals import raises_hearts_error
@@ -86,7 +87,7 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(
 ):
     kills = [3, 3, 6, 8]
 
-    def kill(learner: Learner) -> None:
+    def kill(learner: PPO) -> None:
         if learner.counters.updates == [*kills, 0][0]:
             del kills[0]
             die()
@@ -226,7 +227,7 @@ def test_start_failing_while_compiling_leaves_nothing(tmp_path, monkeypatch):
         made.extend(path.name for path in (tmp_path / "run").iterdir())
         die()
 
-    monkeypatch.setattr(Learner, "warm_up", look)
+    monkeypatch.setattr(PPO, "warm_up", look)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
     assert made == [runs.LOCK_NAME]  # which a kill leaves
@@ -276,7 +277,7 @@ def test_closed_terminal_does_not_prevent_saving(tmp_path, monkeypatch, quick):
                 raise OSError(5, "Input/output error")
             return len(text)
 
-    def hang_up(_: Learner) -> None:
+    def hang_up(_: PPO) -> None:
         gone.append(True)
         stop(number=signal.SIGHUP)
 
@@ -289,13 +290,13 @@ def test_closed_terminal_does_not_prevent_saving(tmp_path, monkeypatch, quick):
 
 
 def test_signal_while_compiling_waits_for_the_save(tmp_path, monkeypatch, quick):
-    warm_up = Learner.warm_up
+    warm_up = PPO.warm_up
 
-    def interrupted(self: Learner) -> None:
+    def interrupted(self: PPO) -> None:
         stop(number=signal.SIGTERM)
         warm_up(self)
 
-    monkeypatch.setattr(Learner, "warm_up", interrupted)
+    monkeypatch.setattr(PPO, "warm_up", interrupted)
     result = train_run(recipe(), tmp_path / "run")
     assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
@@ -340,7 +341,7 @@ def test_ctrl_c_ends_a_script(tmp_path, more, run_dir):
 
 @pytest.mark.slow
 def test_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
-    def stop_twice(_: Learner) -> None:
+    def stop_twice(_: PPO) -> None:
         stop()
         stop(number=signal.SIGTERM)
 
@@ -356,15 +357,15 @@ def test_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 # ---- divergence ----------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_diverging_run_keeps_its_last_good_player(tmp_path, monkeypatch, quick):
-    def spoil(self: Learner) -> dict[str, Any]:
+    def spoil(self: PPO) -> dict[str, Any]:
         row = learn(self)
         if self.counters.decisions == 5 * 72:
             with torch.no_grad():
-                self.network.policy[-1].bias[2] = torch.nan
+                self.network.module.policy[-1].bias[2] = torch.nan
         return row
 
-    learn = Learner._learn
-    monkeypatch.setattr(Learner, "_learn", spoil)
+    learn = PPO.learn
+    monkeypatch.setattr(PPO, "learn", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
     with raises_hearts_error(DivergenceError, "update 5", "ppo.learning_rate"):

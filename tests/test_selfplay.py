@@ -21,13 +21,14 @@ from hearts_env.solve.tree import Tree
 from hearts_train.learn import games as sp
 from hearts_train.learn.config import COMPILERS, ConfigError
 from hearts_train.learn.config_files import load_config
+from hearts_train.learn.learner import Learner
 from hearts_train.learn.ppo import (
-    FIGURES,
+    PPO,
     Coefficients,
     Decisions,
-    Learner,
     estimate_advantages,
     explained_variance,
+    minibatches,
     ppo_loss,
 )
 from hearts_train.learn.training import train
@@ -38,7 +39,7 @@ from tests.training_runs import quick as quick
 from tests.training_runs import recipe
 
 
-def learner(*overrides: str) -> Learner:
+def learner(*overrides: str) -> PPO:
     """A small one, which plays all seats of `mini` itself."""
     small = [
         "threads=1",
@@ -47,7 +48,7 @@ def learner(*overrides: str) -> Learner:
         "network={trunk: [8], policy: [8], value: [8]}",
         "budget.decisions=100000",
     ]
-    return Learner(load_config(None, [*small, *overrides]))
+    return PPO(load_config(None, [*small, *overrides]))
 
 
 def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sp.Rollout:
@@ -104,7 +105,7 @@ def test_ended_shows_each_deal_that_was_paid():
                 deals.add(int(self.batch.seeds[place]))
                 shown.update((seat, round(margin)) for seat, margin in enumerate(game.margins()))
 
-    class Noted(Learner):
+    class Noted(PPO):
         kind_of_games = Games
 
         def estimate(self):
@@ -140,7 +141,7 @@ def test_loss_gradients_equal_the_hand_derivation(by_value, has_magnet, by_ratio
     values, old, advantages, returns = rng.normal(size=(4, n))
     values = old + 0.2 * values
     old_logs = -np.abs(rng.normal(size=n))
-    figures, by_logits, by_values = np.zeros(len(FIGURES)), np.zeros((n, actions)), np.zeros(n)
+    figures, by_logits, by_values = np.zeros(6), np.zeros((n, actions)), np.zeros(n)
     for i in range(n):
         some, action, gain = legal[i], chosen[i], advantages[i]
         pi, rho = (np.where(some, np.exp(row[i]), 0.0) for row in (logits, others))
@@ -177,7 +178,9 @@ def test_loss_gradients_equal_the_hand_derivation(by_value, has_magnet, by_ratio
     loss.backward()
     np.testing.assert_allclose(x.grad, by_logits / n, atol=1e-9)
     np.testing.assert_allclose(v.grad, by_values / n, atol=1e-9)
-    np.testing.assert_allclose(found, figures / n, rtol=1e-6, atol=1e-9)
+    names = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "magnet_kl")
+    wanted = dict(zip(names, figures / n, strict=True))
+    assert {k: figure.item() for k, figure in found.items()} == pytest.approx(wanted, 1e-6, 1e-9)
 
 
 def test_drawn_actions_follow_the_policy():
@@ -195,8 +198,8 @@ def test_drawn_actions_follow_the_policy():
 
 
 # ---- games ---------------------------------------------------------------------------------------
-def play(made: Learner, steps: int) -> sp.Rollout:
-    made._play(steps)
+def play(made: PPO, steps: int) -> sp.Rollout:
+    made.play(steps)
     return made.games.rollout
 
 
@@ -236,7 +239,7 @@ def test_each_seat_receives_its_rewards_per_deal(rules, players, reward):
     seats = []
     for step in range(steps):
         seats += [(g, len(over[g]), game.current_player) for g, game in enumerate(playing)]
-        made._play(1)
+        made.play(1)
         for g, game in enumerate(playing):
             game.play(int(games.rollout.actions[step * n + g]))
             if game.is_over:
@@ -272,25 +275,25 @@ def test_raising_opponent_is_named_with_its_line(tmp_path):
 @pytest.mark.parametrize("seat", [0, 1, "random"])
 def test_opponents_seats_are_not_learnt_from(seat):
     made = learner("opponents={easy: 1, self: 1}", f"env.seat={seat}", "env.num_envs=400")
-    cast = made.games.table.cast
+    occupants = made.games.table.occupants
     easy = made.opponents.pool.place("easy")
-    assert set(np.unique(cast)) == {sp.LEARNER, easy}
+    assert set(np.unique(occupants)) == {sp.LEARNER, easy}
     if seat != "random":
-        assert (cast[:, seat] == sp.LEARNER).all()
-    share = (cast == easy).mean()  # a quarter of all seats: one in two of the others
+        assert (occupants[:, seat] == sp.LEARNER).all()
+    share = (occupants == easy).mean()  # a quarter of all seats: one in two of the others
     assert abs(share - 0.25) < 0.06
     seats: list[int] = []
     for _ in range(8):
         batch, table = made.games.batch, made.games.table
-        seats += table.cast[np.arange(400), batch.current_player].tolist()
-        made._play(1)
+        seats += table.occupants[np.arange(400), batch.current_player].tolist()
+        made.play(1)
         made.games.drop_learnt()
     assert set(seats) == {sp.LEARNER}
 
 
 def test_opponent_of_each_seat_is_drawn_separately():
     made = learner("env.rules=classic", "opponents={easy: 1, standard: 1}", "env.num_envs=800")
-    easy = (made.games.table.cast == made.opponents.pool.place("easy")).sum(1)
+    easy = (made.games.table.occupants == made.opponents.pool.place("easy")).sum(1)
     shares = np.bincount(easy, minlength=4) / 800
     assert shares == pytest.approx(np.array([1, 3, 3, 1]) / 8, abs=0.06)
 
@@ -334,14 +337,14 @@ def test_every_preset_trains(preset):
 def test_custom_loss_trains_and_resumes(tmp_path, quick):
     """One of the values alone leaves the policy's layers as they were, and the trunk learns."""
 
-    class ValuesAlone(Learner):
+    class ValuesAlone(PPO):
         def loss(self, some: Decisions) -> Any:
-            logits, values = self.evaluate(some)
+            logits, values = self.outputs(some)
             _, figures = ppo_loss(logits, values, self.magnet_logits(some), some, self.coefs)
             return (values - some.returns).square().mean(), figures
 
     config = recipe("evaluation.times=0")
-    before = Learner(config).tensors()
+    before = PPO(config).tensors()
     folder = train(config, tmp_path / "run", progress=False, learner=ValuesAlone).run_dir
     more = recipe("evaluation.times=0", "budget.decisions=792")
     with raises_hearts_error(CheckpointError, "resume", "ValuesAlone", hint="learner"):
@@ -351,6 +354,43 @@ def test_custom_loss_trains_and_resumes(tmp_path, quick):
     assert meta.training["command"].endswith("config.yaml'), learner=ValuesAlone)")
     unchanged = [name for name in before if np.array_equal(before[name], after[name])]
     assert unchanged == [name for name in before if not name.startswith("policy.0.")]
+
+
+def test_own_figures_are_logged_as_means():
+    class Counting(PPO):
+        def decisions(self) -> Decisions:
+            made = super().decisions()
+            counts.append(made.legal.sum(1).double().mean().item())
+            return made
+
+        def loss(self, batch: Decisions) -> Any:
+            loss, figures = super().loss(batch)
+            return loss, figures | {"choices": batch.legal.sum(1).double().mean(), "one": 1.0}
+
+    counts: list[float] = []
+    made = Counting(learner("threads=2", "ppo.num_epochs=3").config)
+    rows = [made.update() for _ in range(3)]
+    assert [row["choices"] for row in rows] == pytest.approx(counts)
+    assert [row["one"] for row in rows] == pytest.approx([1.0] * 3)
+
+
+def test_figure_of_several_numbers_raises():
+    class Odd(PPO):
+        def loss(self, batch: Decisions) -> Any:
+            loss, figures = super().loss(batch)
+            return loss, figures | {"odd": batch.returns}
+
+    with raises_hearts_error(HeartsError, "loss", "odd"):
+        Odd(learner().config).warm_up()
+
+
+def test_learner_without_an_algorithm_raises(tmp_path):
+    class Empty(Learner):
+        pass
+
+    with raises_hearts_error(ConfigError, "learner", "Empty", hint="PPO"):
+        train(recipe(), tmp_path / "run", learner=Empty, progress=False)
+    assert not (tmp_path / "run").exists()
 
 
 def test_explained_variance_compares_values_with_returns():
@@ -377,9 +417,9 @@ def test_every_ppo_setting_reaches_the_update():
     )
     made.counters.decisions = 50_000
     before = vector(made)
-    made._set_rates()
-    made.learnt.weights.grad = torch.full_like(before, 1e-3)
-    made._step(made.learning_rate)
+    made.set_rates(made.progress)
+    made.network.weights.grad = torch.full_like(before, 1e-3)
+    made.step(made.learning_rate)
     # Adam's first step is as long as the learning rate.
     assert (before - vector(made)).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
@@ -388,39 +428,46 @@ def test_every_ppo_setting_reaches_the_update():
     assert learner("ppo.clip_range_vf=null").coefs.clip_range_vf == math.inf
 
 
-def vector(made: Learner) -> torch.Tensor:
+def vector(made: PPO) -> torch.Tensor:
     """All weights in one vector."""
-    return made.learnt.weights.detach().clone()
+    return made.network.weights.detach().clone()
 
 
 def test_epochs_visit_every_row_in_new_order():
-    made = learner("ppo.batch_size=50", "ppo.num_epochs=2")
-    rows = torch.arange(115)
+    rows, rng = torch.arange(115), np.random.default_rng(0)
     batch = Decisions(*[rows] * len(Decisions._fields))
-    found = [some.actions for some in made._minibatches(batch)]
+    found = [some.actions for some in minibatches(batch, 50, 2, rng)]
     epochs = [found[:2], found[2:]]
     for epoch in epochs:
         assert len(epoch) == 2  # 115 rows in parts of about 50
         assert sorted(torch.cat(epoch).tolist()) == rows.tolist()
     assert not torch.equal(epochs[0][0], epochs[1][0])
-    assert list(made._minibatches(batch.take(rows[:0]))) == []
+    none = Decisions(*[rows[:0]] * len(Decisions._fields))
+    assert list(minibatches(none, 50, 2, rng)) == []
 
 
-def test_small_target_kl_ends_update_early():
+def test_small_target_kl_ends_update_early(monkeypatch):
     counts = []
     for bound in ("null", "1e-9"):
         made = learner("ppo.num_epochs=8", "ppo.learning_rate=0.05", f"ppo.target_kl={bound}")
         made.update()  # every first decision of a seat is still open
-        before = made.counters.gradient_epochs
+        sizes: list[int] = []
+
+        def loss(batch: Any, sizes: list[int] = sizes, made: Any = made) -> Any:
+            sizes.append(len(batch.actions))
+            return made.loss(batch)
+
+        monkeypatch.setattr(made, "compiled_loss", loss)
         made.update()
-        counts.append(made.counters.gradient_epochs - before)
-    assert counts == [8, 1]
+        counts.append(len(sizes))
+    assert counts[0] == 8 * 2
+    assert counts[1] <= 2
 
 
 def test_gradients_are_clipped_to_max_grad_norm():
     made = learner("ppo.max_grad_norm=0.25")
-    made.learnt.weights.grad = gradient = torch.full_like(vector(made), 3.0)
-    made._step(made.learning_rate)
+    made.network.weights.grad = gradient = torch.full_like(vector(made), 3.0)
+    made.step(made.learning_rate)
     assert gradient.norm().item() == pytest.approx(0.25, rel=1e-4)
 
 
@@ -429,13 +476,13 @@ def test_threads_sum_the_gradient_of_a_minibatch():
     found = {}
     for threads in (1, 2, 3, 3):
         made = learner(f"threads={threads}", "precision=float32", "ppo.num_steps=8")
-        made._play(8)
-        batch = made._decisions()
+        made.play(8)
+        batch = made.decisions()
         gradients = []
         for size in (len(batch.actions), 1):
-            some = batch.take(torch.arange(size))
-            figures = made.learnt.learn(made.loss, some)
-            gradients += [made.learnt.weights.grad, figures]
+            some = Decisions(*(column[:size] for column in batch))
+            figures = made.network.backward(made.loss, some)
+            gradients += [made.network.weights.grad, torch.stack([*figures.values()])]
         for one, expected in zip(gradients, found.setdefault(1, gradients), strict=True):
             torch.testing.assert_close(one, expected, rtol=1e-4, atol=1e-6)
         for one, before in zip(gradients, found.setdefault(threads, gradients), strict=True):
@@ -450,7 +497,7 @@ def test_advantages_are_normalised_over_the_update(monkeypatch):
             seen.append(batch.advantages)
             return made.loss(batch)
 
-        monkeypatch.setattr(made, "_compute", loss)
+        monkeypatch.setattr(made, "compiled_loss", loss)
         made.update()
         seen.clear()
         made.update()
@@ -483,7 +530,7 @@ def test_compiled_loss_agrees_and_resumes_to_the_bit():
     for one in (made, plain):
         one.update()
     torch.testing.assert_close(vector(made), vector(plain), rtol=1e-3, atol=1e-5)
-    resumed = Learner(made.config, made.state())
+    resumed = PPO(made.config, made.state())
     assert resumed.warm_up() == ""
     for one in (made, resumed):
         one.update()

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from hearts_train.learn import log, loop, runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.config_files import load_config
-from hearts_train.learn.ppo import Learner
+from hearts_train.learn.ppo import PPO
 from hearts_train.learn.training import train
 from tests.faults import Died
 
@@ -86,18 +86,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def on_update(
-    monkeypatch: pytest.MonkeyPatch, action: Callable[[Learner], object], *updates: int
+    monkeypatch: pytest.MonkeyPatch, action: Callable[[PPO], object], *updates: int
 ) -> None:
     """Call `action` after these updates, or after each, before logging and saving."""
-    update = Learner.update
+    update = PPO.update
 
-    def watched(self: Learner) -> dict[str, Any]:
+    def watched(self: PPO) -> dict[str, Any]:
         row = update(self)
         if not updates or self.counters.updates in updates:
             action(self)
         return row
 
-    monkeypatch.setattr(Learner, "update", watched)
+    monkeypatch.setattr(PPO, "update", watched)
 
 
 def stop(_: object = None, number: int = signal.SIGINT) -> None:

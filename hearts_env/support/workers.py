@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 
 class Threads:
@@ -20,22 +23,24 @@ class Threads:
         self.num_threads = num_threads
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
-        self._left_behind: list[Future[None]] = []  # by an interrupt; perhaps still at work
+        self._left_behind: Sequence[Future[Any]] = []  # by an interrupt; perhaps still at work
 
-    def share(self, work: Callable[[slice, int], None], size: int) -> None:
-        """Call ``work(rows, thread)`` on equal parts of `size` rows, and wait for all of them."""
+    def share(self, work: Callable[[slice, int], Result], size: int) -> list[Result]:
+        """Call ``work(rows, thread)`` on equal parts of `size` rows, and wait for all of them.
+
+        Returns:
+            the results, in the order of the rows.
+        """
         if self.num_threads == 1 or size < 2 * self.num_threads:
-            work(slice(0, size), 0)
-            return
+            return [work(slice(0, size), 0)]
         cuts = [size * i // self.num_threads for i in range(self.num_threads + 1)]
         parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
-        self.each(lambda thread: work(parts[thread], thread))
+        return self.each(lambda thread: work(parts[thread], thread))
 
-    def each(self, work: Callable[[int], None]) -> None:
-        """Call ``work(thread)`` in every thread, and wait until all are done."""
+    def each(self, work: Callable[[int], Result]) -> list[Result]:
+        """Call ``work(thread)`` in every thread, and return all results in their order."""
         if self.num_threads == 1:
-            work(0)
-            return
+            return [work(0)]
         pool = self._started()
         wait(self._left_behind)
         try:
@@ -45,15 +50,14 @@ class Threads:
             pool.shutdown(cancel_futures=True)
             raise
         try:
-            work(0)
+            first = work(0)
         finally:
             try:
                 wait(others)
             except BaseException:
                 self._left_behind = others
                 raise
-        for other in others:
-            other.result()
+        return [first, *(other.result() for other in others)]
 
     def _started(self) -> ThreadPoolExecutor:
         """Return the pool of this process."""

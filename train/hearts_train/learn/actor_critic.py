@@ -222,6 +222,13 @@ def copy_layers(player: Network, layers: Sequence[nn.Linear]) -> None:
             layer.bias.copy_(torch.from_numpy(bias))
 
 
+def policy_module(player: Network) -> nn.Module:
+    """Return a player's network as a torch module, from observations ``(n, *shape)`` to logits."""
+    layers = perceptron(player.sizes, player.activation)
+    copy_layers(player, [layer for layer in layers if isinstance(layer, nn.Linear)])
+    return nn.Sequential(nn.Flatten(), layers)
+
+
 class TorchNetwork(Network):
     """A policy network that computes with torch: from 256 rows on, up to twice as fast."""
 

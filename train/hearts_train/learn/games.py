@@ -40,7 +40,7 @@ LEARNS, WAITS, ENDED = range(3)
 """States of a game: a decision of the learner is next, one of an opponent, or it has ended."""
 
 LEARNER = -1
-"""The value of ``cast`` for a seat of the learner. Opponents have their index in the pool."""
+"""The value of ``occupants`` for a seat of the learner. Opponents have their index in the pool."""
 
 
 class Table(NamedTuple):
@@ -50,16 +50,16 @@ class Table(NamedTuple):
     """``(games, STATE_SIZE)``, of a ``BatchGame``."""
     legal: Ints
     """``(games,)``, of a ``BatchGame``."""
-    cast: Ints
+    occupants: Ints
     """``(games, players)``: `LEARNER`, or the index of the seat's opponent in the pool."""
     last: Ints
     """``(games, players)``: the row of the seat's last decision in this deal, or -1.
 
     With a single column, the row of the last decision of any seat.
     """
-    paid: Ints
+    credited: Ints
     """``(games, players)``: the seat's rewards in this deal so far, in units of ``earned``."""
-    stand: Ints
+    status: Ints
     """``(games,)``: `LEARNS`, `WAITS` or `ENDED`."""
 
 
@@ -113,15 +113,15 @@ class SelfPlayGames:
             pool: the opponents. No one else may draw from it.
             env: the number of games, and their settings.
             num_steps: decisions per game and update.
-            seed: seed of the actions drawn and of the order of minibatches.
+            seed: seed of the actions drawn and of ``rng``, which orders the minibatches.
         """
         self.rules, self.encoder, self.pool = rules, encoder, pool
         self.num_games = num_games = env.num_envs
         self.rewarder = Rewarder(rules, env.reward)
         self.seat = check_seat(rules, env.seat)
         self.skip_forced = env.skip_forced
-        self.order = np.random.default_rng(seed)
-        self.random = self.order.integers(2**64, size=num_games, dtype=np.uint64)
+        self.rng = np.random.default_rng(seed)
+        self.random = self.rng.integers(2**64, size=num_games, dtype=np.uint64)
         capacity = num_games * (num_steps + rules.players)
         space = encoder.space(rules)
         self.observations = np.zeros((capacity, *space.shape), space.dtype)
@@ -140,8 +140,8 @@ class SelfPlayGames:
         """``(rows, size)``: the other seats' hands, for a critic that sees them."""
         self.size = 0
         """Number of rows in use."""
-        self.chains = rules.players
-        """Rows per deal that wait for the next decision: one per seat, or a single one."""
+        self.num_chains = rules.players
+        """The number of seats, or 1 if a row links to the next decision of any seat."""
         self._all = np.arange(num_games)
 
     def begin(self, seed: int) -> None:
@@ -153,13 +153,13 @@ class SelfPlayGames:
         self.table = Table(
             self.batch.states,
             self.batch.legal,
-            cast=np.full((n, players), LEARNER),
-            last=np.full((n, self.chains), -1),
-            paid=np.zeros((n, players), np.int64),
-            stand=np.zeros(n, np.int64),
+            occupants=np.full((n, players), LEARNER),
+            last=np.full((n, self.num_chains), -1),
+            credited=np.zeros((n, players), np.int64),
+            status=np.zeros(n, np.int64),
         )
         self.size = 0
-        self._draw_cast(self._all)
+        self._draw_occupants(self._all)
         self._advance(self._all)
 
     # -- playing ---------------------------------------------------------------------------------
@@ -167,21 +167,27 @@ class SelfPlayGames:
         """Seed the opponents by the decisions so far, so a resumed run plays on identically."""
         self.pool.reseed(secret_seed(derived_seed(self.seed, decisions), "opponents"))
 
-    def look(self) -> slice:
+    def observe(self) -> slice:
         """Add a row per game, with the observation of the player to act. Return these rows."""
-        own = slice(self.size, self.size + self.num_games)
-        self.batch.observe(self.observations[own])
-        self.batch.masks(self.rollout.masks[own])
+        rows = slice(self.size, self.size + self.num_games)
+        self.batch.observe(self.observations[rows])
+        self.batch.masks(self.rollout.masks[rows])
         note(self.table, self.rollout, self.size)
         self.size += self.num_games
-        return own
+        return rows
 
-    def act(self, own: slice, logits: Floats32, values: Floats32) -> None:
-        """Draw the actions of the rows `own` from the softmax of their logits and play them."""
+    def step(self, rows: slice, logits: Floats32, values: Floats32) -> None:
+        """Draw the actions of these rows from the softmax of their logits and play them.
+
+        Args:
+            rows: the rows that ``observe`` has returned, one per game.
+            logits: ``(games, actions)``.
+            values: ``(games,)``, noted for ``rollout.values``.
+        """
         rollout = self.rollout
-        actions = rollout.actions[own]
-        rollout.values[own] = values
-        choose(logits, self.batch.legal, self.random, actions, rollout.log_probs[own])
+        actions = rollout.actions[rows]
+        rollout.values[rows] = values
+        choose(logits, self.batch.legal, self.random, actions, rollout.log_probs[rows])
         play(self.rules.vector, self.table, actions)
         self._advance(self._all)
 
@@ -192,14 +198,14 @@ class SelfPlayGames:
             advance(
                 self.rules.vector, self.table, self.rollout, games, number, scale, self.skip_forced
             )
-            stand = self.table.stand[games]
-            ended, waiting = games[stand == ENDED], games[stand == WAITS]
+            status = self.table.status[games]
+            ended, waiting = games[status == ENDED], games[status == WAITS]
             if len(ended):
                 self.ended(ended)
                 self.batch.reset(games=ended)
-                self._draw_cast(ended)
+                self._draw_occupants(ended)
             if len(waiting):
-                places = self.table.cast[waiting, self.batch.current_player[waiting]]
+                places = self.table.occupants[waiting, self.batch.current_player[waiting]]
                 self.pool.play(self.batch, waiting, places)
             games = np.concatenate([ended, waiting])
             if not len(games):
@@ -209,12 +215,12 @@ class SelfPlayGames:
     def ended(self, games: NDArray[np.int64]) -> None:
         """Do nothing. A subclass can look at the finished deals of these games in `batch`."""
 
-    def _draw_cast(self, games: NDArray[np.int64]) -> None:
+    def _draw_occupants(self, games: NDArray[np.int64]) -> None:
         """Draw learner and opponents of all seats in the new deals of `games`."""
         pool, deals = self.pool, self.batch.seeds
         latest = pool.place(LATEST) if LATEST in pool.names else -1
-        r, cast = self.rules.vector, self.table.cast
-        draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
+        r, occupants = self.rules.vector, self.table.occupants
+        draw_occupants(r, games, deals, self.seat, pool.cumulative, latest, occupants)
 
     # -- learning --------------------------------------------------------------------------------
     def ready(self) -> Ints:
@@ -244,7 +250,7 @@ class SelfPlayGames:
             f"rows/{name}": array[: self.size].copy() for name, array in self._saved().items()
         }
         state |= {name: array.copy() for name, array in self._arrays().items()}
-        order = json.dumps(self.order.bit_generator.state).encode()
+        order = json.dumps(self.rng.bit_generator.state).encode()
         return state | {"seed": np.array(self.seed), "order": np.frombuffer(order, np.uint8)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], _name: str) -> None:
@@ -273,7 +279,7 @@ class SelfPlayGames:
                 "rows: not decisions that wait for their returns; take another checkpoint"
             )
         try:
-            self.order.bit_generator.state = json.loads(state["order"].tobytes())
+            self.rng.bit_generator.state = json.loads(state["order"].tobytes())
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             raise HeartsError("order: not the state of PCG64; take another checkpoint") from None
         self.batch.restore(part_of(state, "games/"))
@@ -283,7 +289,12 @@ class SelfPlayGames:
 
     def _arrays(self) -> Tensors:
         table = self.table
-        return {"cast": table.cast, "last": table.last, "paid": table.paid, "random": self.random}
+        return {
+            "cast": table.occupants,
+            "last": table.last,
+            "paid": table.credited,
+            "random": self.random,
+        }
 
 
 def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Tensors:
@@ -295,8 +306,14 @@ def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Tensors:
 
 
 @jit
-def draw_cast(
-    r: k.Vector, games: Ints, deals: Ints, seat: int, chances: Floats, latest: int, cast: Ints
+def draw_occupants(
+    r: k.Vector,
+    games: Ints,
+    deals: Ints,
+    seat: int,
+    cumulative: Floats,
+    latest: int,
+    occupants: Ints,
 ) -> None:
     """Draw learner and opponents of all seats in the new deals of `games`, from the deals' seeds.
 
@@ -307,8 +324,8 @@ def draw_cast(
         players = r[k.R_PLAYERS]
         own = np.int64(draw(deals[g], SEAT) % np.uint64(players)) if seat < 0 else seat
         for p in range(players):
-            place = draw_place(deals[g], OPPONENT + p, chances)
-            cast[g, p] = LEARNER if p == own or place == latest else place
+            place = draw_place(deals[g], OPPONENT + p, cumulative)
+            occupants[g, p] = LEARNER if p == own or place == latest else place
 
 
 @jit
@@ -374,7 +391,7 @@ def advance(
 
     Args:
         r: the rules.
-        table: changed in place, except ``cast``.
+        table: changed in place, except ``occupants``.
         rollout: changed in place. Rewards go to the last decision of each seat.
         games: the indices of the games.
         kind: ``Rewarder.number``.
@@ -386,13 +403,13 @@ def advance(
         while True:
             mask = k.legal_mask(r, s)
             if mask == 0:
-                table.stand[g] = ENDED
+                table.status[g] = ENDED
                 break
-            learns = table.cast[g, s[k.PLAYER]] == LEARNER
+            learns = table.occupants[g, s[k.PLAYER]] == LEARNER
             if mask & (mask - 1) == 0 and (skip or not learns):
                 k.play(r, s, lowest(mask))
                 continue
-            table.stand[g] = LEARNS if learns else WAITS
+            table.status[g] = LEARNS if learns else WAITS
             break
         table.legal[g] = mask
         is_over = mask == 0
@@ -403,8 +420,8 @@ def advance(
                 now = earned(r, s, kind, p)
                 # Rewards before the seat's first decision are not learnt from.
                 if row >= 0 and rollout.seats[row] == p:
-                    rollout.rewards[row] += (now - table.paid[g, p]) / scale
-                table.paid[g, p] = 0 if is_over else now
+                    rollout.rewards[row] += (now - table.credited[g, p]) / scale
+                table.credited[g, p] = 0 if is_over else now
         for chain in range(chains if is_over else 0):
             if table.last[g, chain] >= 0:
                 rollout.nexts[table.last[g, chain]] = END

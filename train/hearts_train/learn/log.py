@@ -38,7 +38,6 @@ class Counters:
 
     decisions: _Count = 0
     updates: _Count = 0
-    gradient_epochs: _Count = 0
     pretraining_steps: _Count = 0
     """Minibatches of pretraining so far."""
     snapshots: _Count = 0

@@ -25,9 +25,9 @@ from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_env.support.tables import ResultTable
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, Name, TrainConfig
+from hearts_train.learn.learner import Learner
 from hearts_train.learn.log import Metrics
 from hearts_train.learn.own_code import change_of, code_of, continued, same_code, to_json
-from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import EXPLOITED, curves_of, draw_curves, listed_files, write_card
 from hearts_train.measure.display import format_margin
 from hearts_train.measure.evaluation import evaluate
@@ -106,7 +106,7 @@ class RunResult:
 
 
 LEARNERS: dict[Name, str] = {
-    "ppo": "ppo:Learner",
+    "ppo": "ppo:PPO",
     "vrpo": "vrpo:VRPOLearner",
     "maskable_ppo": "maskable:MaskableLearner",
 }
@@ -114,11 +114,20 @@ LEARNERS: dict[Name, str] = {
 
 
 def learner_class(config: TrainConfig, learner: type[Learner] | None = None) -> type[Learner]:
-    """Return this class. If None, the one of the config's algorithm."""
+    """Return this class. If None, the one of the config's algorithm.
+
+    Raises:
+        ConfigError: if the class has no algorithm.
+    """
     if learner is None:
         module, _, name = LEARNERS[config.algorithm].partition(":")
         learner = getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
     assert learner is not None
+    if learner.learn is Learner.learn:
+        raise ConfigError(
+            f"learner: {quoted(learner.__name__)} has no method learn; derive it from PPO, or add "
+            "the method"
+        )
     return learner
 
 
@@ -200,7 +209,7 @@ class Trainer:
                 display.say(f"warning: {self.code_change}; the model card lists both versions")
             if warning := self.learner.warm_up():
                 display.say(f"warning: {warning}")
-            own = self.learner.network
+            own = self.learner.network.module
             if isinstance(own, OwnNetwork) and own.keeps_state and self.config.threads > 1:
                 display.say(
                     f"threads: one thread computes {quoted(own.name)}, because its forward changes "

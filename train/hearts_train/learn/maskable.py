@@ -21,11 +21,10 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 from hearts_env.seeds import derived_seed
 from hearts_env.support.tensors import Tensors
-from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ACTIVATIONS, Saved, perceptron, policy_tensors
-from hearts_train.learn.config import NetworkConfig
+from hearts_train.learn.actor_critic import ACTIVATIONS, perceptron, policy_tensors
+from hearts_train.learn.config import NetworkConfig, between
 from hearts_train.learn.export import policy_layers
-from hearts_train.learn.ppo import Learner
+from hearts_train.learn.learner import Learner
 
 
 class MaskableLearner(Learner):
@@ -33,18 +32,19 @@ class MaskableLearner(Learner):
 
     algorithm = "MaskablePPO"
     packages = ("hearts-env", "sb3-contrib", "stable-baselines3", "torch", "numpy")
+    rates = ("learning_rate", "ent_coef")
+    is_plain = True
 
-    def _make_network(self) -> MaskableActorCriticPolicy:
-        self.precision = torch.float32  # as in the library
+    def make_module(self) -> MaskableActorCriticPolicy:
+        """Return the library's network, and make its games and its algorithm."""
+        self._set_rates()
         self.env = self._make_env(self.opponents.pool)
         self.model = self._make_model()
         return self.model.policy
 
-    def _make_optimizer(self) -> torch.optim.Optimizer:
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Return the library's optimiser."""
         return self.model.policy.optimizer
-
-    def _prepare(self) -> None:
-        """Do nothing: the library makes the rest."""
 
     def _make_env(self, opponent: Any) -> HeartsSB3VecEnv:
         env = self.config.env
@@ -87,7 +87,9 @@ class MaskableLearner(Learner):
         """Return the seed of model and games. A resumed run draws new actions and deals."""
         return derived_seed(self.config.seed, 1000 + self.counters.starts) % 2**31
 
-    def _begin_games(self) -> None:
+    def begin(self) -> None:
+        """Start new games, also in a resumed run."""
+        self.model.num_timesteps = self.counters.decisions
         self.env.seed(self._seed_of_start())
         self.model._last_obs = self.env.reset()
         self.model._last_episode_starts = np.ones(self.env.num_envs, np.bool_)
@@ -101,13 +103,19 @@ class MaskableLearner(Learner):
         return ""
 
     # -- learning ----------------------------------------------------------------------------------
-    def _learn(self) -> dict[str, Any]:
+    def _set_rates(self) -> None:
+        ppo, share = self.config.ppo, self.progress
+        self.learning_rate = between(ppo.learning_rate, ppo.learning_rate_end, share)
+        self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
+
+    def learn(self) -> dict[str, Any]:
+        """Let the library make one update. Return the figures that it logs."""
         model = self.model
+        self._set_rates()
         model.ent_coef = self.ent_coef
         size = self.config.env.num_envs * self.config.ppo.num_steps
         model.learn(size, reset_num_timesteps=False, log_interval=sys.maxsize)
         self.counters.decisions = model.num_timesteps
-        self.counters.gradient_epochs = model._n_updates
         row: dict[str, Any] = {}
         deals = float(model.rollout_buffer.episode_starts.sum())
         if deals:
@@ -122,17 +130,6 @@ class MaskableLearner(Learner):
     def tensors(self) -> Tensors:
         """Return the weights of the policy by their names in a player's file."""
         return policy_tensors(policy_layers(self.model.policy))
-
-    def _saved(self) -> dict[str, Saved]:
-        return self._saved_weights() | {"snapshot": self.opponents}
-
-    def _has_games(self, state: runs.State) -> bool:
-        return False
-
-    def _restore(self, state: runs.State) -> None:
-        super()._restore(state)
-        self.model.num_timesteps = self.counters.decisions
-        self.model._n_updates = self.counters.gradient_epochs
 
 
 # ---- the network ---------------------------------------------------------------------------------

@@ -1,149 +1,46 @@
-"""Pretraining: positions with a teacher's value of every legal card.
+"""Pretraining: the network learns the teacher's values before it plays.
 
-The teacher is ``pimc``. The value of a card is its mean double-dummy margin over all hidden worlds.
-The teacher plays both seats by a softmax of these values, and sometimes at random, so the positions
-come from good play and deviations from it. Positions with one legal card are left out. Nothing here
-imports torch, so worker processes start quickly.
+The target of the logits is the teacher's value of each legal card times ``inverse_temperature``, up
+to a constant. The loss is the squared error. With ``target: action`` it is the cross-entropy with
+the teacher's preferred card. The target of the value head is the value of the best card divided by
+the largest margin. The positions come from ``teacher.py``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import math
-from collections.abc import Generator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
 
-from hearts_agents.search import Pimc, PimcMemory, mean_rows, working_memory
-from hearts_env import BatchGame, Rules
 from hearts_env.encoders import Encoder
+from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.solve import TranspositionTable
-from hearts_env.support.arrays import Array, Floats
-from hearts_env.support.errors import HeartsError
 from hearts_train.executor import spread
-from hearts_train.learn.config import ConfigError, PretrainingConfig, between
+from hearts_train.learn.config import PretrainingConfig, between
+from hearts_train.learn.shared import Figures, SharedNetwork
+from hearts_train.learn.teacher import Column, Positions, Teacher
 
 _AT_ONCE = 64
 """Minibatches per update."""
-_TEMPERATURE = 0.5
-"""Temperature, in points, of the softmax by which the teacher plays."""
-_RANDOM = 0.05
-"""Share of the teacher's cards that are drawn uniformly."""
+_TIE = 1e-4
+"""Card values that differ by less are equal. They are means of whole numbers, over at most 105
+worlds in two_player."""
 
 
-class Column(NamedTuple):
-    """How observations are stored. Zeros and ones are packed, eight per byte."""
+class Lesson(NamedTuple):
+    """A minibatch of pretraining, on the device of the network."""
 
-    shape: tuple[int, ...]
-    """The shape of an observation."""
-    dtype: np.dtype
-    is_packed: bool
-
-    @classmethod
-    def of(cls, encoder: Encoder, rules: Rules) -> Column:
-        """Return the column of an encoder's observations."""
-        space = encoder.space(rules)
-        is_bits = space.dtype == np.int8 and (space.low == 0).all() and (space.high == 1).all()
-        return cls(space.shape, space.dtype, bool(is_bits))
-
-    def pack(self, rows: Array) -> Array:
-        """Return observations ``(n, *shape)`` in stored form."""
-        size = math.prod(self.shape)
-        return np.packbits(rows.reshape(len(rows), size), axis=1) if self.is_packed else rows
-
-    def unpack(self, kept: Array) -> Array:
-        """Return stored rows as observations ``(n, *shape)``."""
-        if not self.is_packed:
-            return kept
-        bits = np.unpackbits(kept, axis=1, count=math.prod(self.shape))
-        return bits.reshape(len(kept), *self.shape).astype(self.dtype, copy=False)
-
-
-class Positions(NamedTuple):
-    """Positions and the teacher's values, one per row.
-
-    Attributes:
-        observations: The observations of the player to act, stored as a ``Column``.
-        values: The mean double-dummy margin after each action, ``(n, num_actions) float32``. NaN
-            for illegal actions.
-    """
-
-    observations: Array
-    values: NDArray[np.float32]
-
-    @classmethod
-    def joined(cls, parts: list[Positions]) -> Positions:
-        """Concatenate parts."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-@dataclass(frozen=True)
-class Teacher:
-    """Makes the positions of a block of deals, given its number, in any process.
-
-    Attributes:
-        rules: Rules of two players, without an exchange.
-        encoder: The encoder of the learner's observations.
-        seed: Seed of deals and draws.
-        deals: Deals per block.
-    """
-
-    rules: Rules
-    encoder: Encoder
-    seed: int = 0
-    deals: int = 256
-
-    def __post_init__(self) -> None:
-        """Raise if the teacher cannot play the rules."""
-        try:
-            Pimc().check_rules(self.rules)
-        except HeartsError as error:
-            raise ConfigError(f"pretraining.positions: {error}") from None
-
-    @cached_property
-    def _memory(self) -> PimcMemory:
-        return working_memory(TranspositionTable(self.rules).vector)
-
-    def __call__(self, number: int) -> Positions:
-        """Return the positions of a block of deals."""
-        seed = derived_seed(self.seed, number)
-        rng = np.random.default_rng(seed)
-        batch = BatchGame(
-            self.rules, self.deals, seed, observation=self.encoder, autodeal=False, freeze=False
-        )
-        column = Column.of(self.encoder, self.rules)
-        found = []
-        while not batch.done.all():
-            waiting = np.flatnonzero(~batch.done)
-            views = batch.views(games=waiting)
-            legal = views.legal_table
-            actions = legal.argmax(1)
-            has_choice = legal.sum(1) > 1
-            values = np.full(legal.shape, np.nan)
-            some = views.subset(np.flatnonzero(has_choice))
-            means = np.full((len(some), legal.shape[1]), np.nan)
-            mean_rows(self.rules.vector, some.vectors, some.players, self._memory, means)
-            values[has_choice] = means
-            has_choice &= ~np.isnan(values).all(1)
-            shown = batch.observe()[waiting[has_choice]]
-            found.append(Positions(column.pack(shown), values[has_choice].astype(np.float32)))
-            actions[has_choice] = self._drawn(values[has_choice], rng)
-            batch.play(actions, games=waiting)
-        return Positions.joined(found)
-
-    def _drawn(self, values: Floats, rng: np.random.Generator) -> Array:
-        """Draw an action per row: by a softmax of the values, or any legal one."""
-        is_random = rng.random(len(values)) < _RANDOM
-        scores = np.where(is_random[:, None], 0.0, values / _TEMPERATURE)
-        scores[np.isnan(values)] = -np.inf
-        drawn: Array = (scores + rng.gumbel(size=scores.shape)).argmax(1)
-        return drawn
+    observations: Tensor
+    """``(n, *shape)``, of the encoder's dtype."""
+    card_values: Tensor
+    """``(n, actions)``: the teacher's value of each card, NaN for illegal ones."""
 
 
 class Pretraining:
@@ -153,7 +50,7 @@ class Pretraining:
         self, config: PretrainingConfig, rules: Rules, encoder: Encoder, seed: int
     ) -> None:
         """Prepare to gather. Raise HeartsError if the teacher cannot play the rules."""
-        self.config = config
+        self.config, self.rules = config, rules
         self._column = Column.of(encoder, rules)
         self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
         self.size = self.config.passes * self._per_pass if self.config.positions else 0
@@ -214,3 +111,52 @@ class Pretraining:
         """Return the learning rate of a minibatch."""
         rates = self.config.learning_rate, self.config.learning_rate_end
         return between(*rates, step / self.size)
+
+    def learn(
+        self, steps: range, network: SharedNetwork, step: Callable[[float], None]
+    ) -> dict[str, Any]:
+        """Learn some minibatches. Return the figures to log.
+
+        Args:
+            steps: indices of minibatches (see ``minibatches``).
+            network: the network, whose gradient is written.
+            step: takes a step of the optimiser with this learning rate.
+        """
+        sums, count = dict[str, float](), 0
+
+        def loss(batch: Lesson) -> tuple[Tensor, Figures]:
+            return self.loss(*network.outputs(batch.observations), batch)
+
+        for number in steps:
+            given = self.take(self.rows(number))
+            batch = Lesson(*(torch.from_numpy(one).to(network.weights.device) for one in given))
+            size, rate = len(batch.card_values), self.learning_rate(number)
+            for name, figure in network.backward(loss, batch).items():
+                sums[name] = sums.get(name, 0.0) + size * figure.item()
+            count += size
+            step(rate)
+        means = {name: total / count for name, total in sums.items()}
+        return {"learning_rate": rate, "pretraining": steps.stop / self.size} | means
+
+    def loss(self, logits: Tensor, values: Tensor, batch: Lesson) -> tuple[Tensor, Figures]:
+        """Return the mean loss of a minibatch, and the figures to log.
+
+        Args:
+            logits: ``(n, actions)``, of the network.
+            values: ``(n,)``, of the network.
+            batch: the minibatch.
+        """
+        legal = ~batch.card_values.isnan()
+        best = batch.card_values.nan_to_num(-torch.inf).amax(1)
+        value_error = (values - best / self.rules.max_margin).square().mean()
+        if self.config.target == "action":  # the lowest of equally good cards
+            preferred = (batch.card_values >= best[:, None] - _TIE).int().argmax(1)
+            error = cross_entropy(logits.masked_fill(~legal, -torch.inf), preferred)
+        else:
+            count = legal.sum(1, keepdim=True)
+            goals = self.config.inverse_temperature * batch.card_values.nan_to_num()
+            errors = torch.where(legal, logits - goals, 0.0)
+            centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
+            error = (centred.square().sum(1) / count[:, 0]).mean()
+        figures = {"pretraining_error": error, "pretraining_value_error": value_error}
+        return error + value_error, figures

@@ -38,9 +38,9 @@ from hearts_train.executor import check_executor, num_cores, spread
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config, read_config
+from hearts_train.learn.learner import Learner
 from hearts_train.learn.loop import RunResult, Trainer, learner_class, saving
 from hearts_train.learn.own_code import EARLIER, OwnCode, change_of, code_of
-from hearts_train.learn.ppo import Learner
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, format_status, write_card
 from hearts_train.measure.duel import unseen
 from hearts_train.measure.evaluation import Evaluation, evaluate, plot
@@ -108,7 +108,7 @@ def train(
             Code that the run's own config names is refused unless ``hearts_agents.allow_code`` was
             called.
         progress: if True, show progress on standard error.
-        learner: the class that learns, a subclass of ``learn.ppo.Learner``, for your own loss or
+        learner: the class that learns, a subclass of ``learn.ppo.PPO``, for your own loss or
             algorithm. If None, the config's ``algorithm`` names it.
         seeds: train one run per seed and evaluate its player at the end. Each run is a process
             with one thread, unless the config sets ``threads``. The config's own seed is not used.

@@ -34,7 +34,7 @@ from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 from hearts_env.support.tensors import Tensors
 from hearts_train.learn.games import END, PENDING, Rollout, SelfPlayGames
-from hearts_train.learn.ppo import Decisions, Learner
+from hearts_train.learn.ppo import PPO, Decisions
 
 
 class VRPOGames(SelfPlayGames):
@@ -49,16 +49,22 @@ class VRPOGames(SelfPlayGames):
         """Take the arguments of ``SelfPlayGames``."""
         super().__init__(rules, *more, **settings)
         if rules.players == 2 and self.rewarder.kind != "points":
-            self.chains = 1
+            self.num_chains = 1
         capacity = len(self.observations)
         self.hands = np.zeros((capacity, (rules.players - 1) * rules.num_actions), np.int8)
         self.q_values = np.zeros((capacity, rules.num_actions), np.float32)
+
+    def observe(self) -> slice:
+        """Add a row per game, with the observation and the hidden hands. Return these rows."""
+        rows = super().observe()
+        reveal(self.rules.players, self.batch.states, self.hands[rows])
+        return rows
 
     def _saved(self) -> Tensors:
         return super()._saved() | {"hands": self.hands, "worth": self.q_values}
 
 
-class VRPOLearner(Learner):
+class VRPOLearner(PPO):
     """A PPO learner with a critic that sees all hands."""
 
     algorithm = "variance-reduced policy optimisation (VRPO) of every seat"
@@ -66,16 +72,17 @@ class VRPOLearner(Learner):
     games: VRPOGames
 
     @property
-    def _critic_sizes(self) -> tuple[int, int]:
+    def critic_sizes(self) -> tuple[int, int]:  # type: ignore[override]
+        """The sizes of the critic: it sees the other hands, and has a value per action."""
         actions = self.rules.num_actions
         return (self.rules.players - 1) * actions, actions
 
-    def _decide(self, own: slice) -> tuple[Floats32, Floats32]:
+    def decide(self, rows: slice) -> tuple[Floats32, Floats32]:
+        """Return logits and V. Q is written to ``games.q_values``."""
         games = self.games
-        reveal(self.rules.players, games.batch.states, games.hands[own])
-        given = (torch.from_numpy(array[own]) for array in (games.observations, games.hands))
-        logits, q_values = (output.cpu().numpy() for output in self.learnt(*given))
-        games.q_values[own] = q_values
+        given = (torch.from_numpy(array[rows]) for array in (games.observations, games.hands))
+        logits, q_values = (output.cpu().numpy() for output in self.network(*given))
+        games.q_values[rows] = q_values
         values = np.empty(len(q_values), np.float32)
         expect(logits, q_values, games.batch.legal, values)
         return logits, values
@@ -95,9 +102,9 @@ class VRPOLearner(Learner):
         """Return observations and hands."""
         return batch.observations, batch.hands
 
-    def evaluate(self, batch: Decisions) -> tuple[Tensor, Tensor]:
+    def outputs(self, batch: Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits, and Q of the actions drawn."""
-        logits, q_values = super().evaluate(batch)
+        logits, q_values = super().outputs(batch)
         return logits, q_values.gather(1, batch.actions[:, None])[:, 0]
 
 
