@@ -26,6 +26,8 @@ MOONS = ("others_plus", "self_minus", "choose", "none")
 KITTIES = ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty")
 SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
 DIRECTIONS = ("left", "right", "across", "hold")
+MOON_CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the others pay"}
+"""The two ways to use a moon, in words that follow "to"."""
 MAX_ROTATION = 16
 """The most directions of the exchange."""
 

@@ -10,7 +10,7 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import Record
 from hearts_train.measure.analysis import analyse
 from hearts_train.web.assets import board_page
-from hearts_train.web.review import costliest, read_deal, review
+from hearts_train.web.review import costliest, cut, read_deal, review, tried
 from tests.deals import played
 from tests.refusals import raises_hearts_error
 
@@ -51,6 +51,77 @@ def test_review_steps_equal_the_deal(record: Record, told: dict) -> None:
         after = at(game, 2 * number)
         assert points == after.points
         assert {card for _, card in game.tricks[number - 1]} <= set(after.taken(taker))
+
+
+def test_marks_of_cards_follow_from_their_figures(told: dict) -> None:
+    for moment in told["moments"]:
+        best = max(moment["means"].values())
+        for card, mean in moment["means"].items():
+            loss = best - mean
+            kinds = ["slip", "blunder"][loss >= 5] if loss >= 1 else "best"
+            if 0 < loss < 1 and f"{mean:.1f}" != f"{best:.1f}":
+                kinds = "fair"
+            assert moment["verdicts"][card] == kinds
+        played = moment["verdicts"][moment["card"]]
+        assert moment["mark"] == {"slip": "?", "blunder": "??"}.get(played, "")
+        assert (moment["given"] == "") == (len(moment["means"]) == 1)
+
+
+def test_players_have_verdict_mistakes_and_course(told: dict) -> None:
+    margin = told["scores"][1] - told["scores"][0]
+    for seat, player in enumerate(told["players"]):
+        own = [m for m in told["moments"] if m["player"] == seat and m["mark"]]
+        assert player["mistakes"] == [m["number"] for m in own]
+        result, _, *links = player["verdict"]
+        won = margin if seat == 0 else -margin
+        name = ["You", "pro"][seat]
+        assert result == f"{name} {'won' if won > 0 else 'lost'} by {abs(won)}. "
+        costly = [link for link in links if isinstance(link, list)]
+        losses = [next(m for m in own if m["number"] == at)["expected_loss"] for at, _ in costly]
+        assert losses == sorted((m["expected_loss"] for m in own), reverse=True)[:3]
+        for at, text in costly:
+            moment = told["moments"][at]
+            card = moment["card"].replace("T", "10").translate(str.maketrans("CDSH", "♣♦♠♥"))
+            assert text == f"{card} in trick {moment['trick']}"
+        assert [at for at, _ in player["course"]] == list(range(26))
+        assert player["course"][-1][1] == won
+
+
+def test_tried_card_is_measured_from_there(record: Record, told: dict) -> None:
+    at = next(m["number"] for m in told["moments"] if len(m["means"]) > 2)
+    moment = told["moments"][at]
+    card = next(name for name in moment["means"] if name != moment["card"])
+    line = review(tried(record, at, card), since=at)
+    assert [step[:2] for step in line["steps"]] == [
+        *(step[:2] for step in told["steps"][:at]),
+        [moment["player"], card],
+    ]
+    (found,) = line["moments"]
+    same = ("number", "trick", "player", "values", "means", "verdicts")
+    assert {name: found[name] for name in same} == {name: moment[name] for name in same}
+    value = moment["values"][card]
+    assert line["players"][moment["player"]]["course"] == [[at, value]]
+    game = cut(record.game, at)
+    game.play(card)
+    now = line["now"]
+    assert now["player"] == game.current_player
+    assert set(now["verdicts"]) == {game.rules.deck[a] for a in game.legal_actions()}
+    assert max(now["values"].values()) == (value if now["player"] == moment["player"] else -value)
+    again = tried(read_deal(line["deal"]), at + 1, next(iter(now["means"])))
+    assert len(again.game.actions) == at + 2
+
+
+def test_cards_that_cannot_be_tried_are_refused(record: Record) -> None:
+    hidden = record.game.kitty[0]
+    for at, card, words in [(27, "2C", "at"), (-1, "2C", "at"), (0, hidden, "action")]:
+        with raises_hearts_error(HeartsError, words):
+            tried(record, at, card)
+
+
+def test_last_card_can_be_tried(record: Record) -> None:
+    line = review(tried(record, 25, record.game.history[25][1]), since=25)
+    assert line["scores"] == record.game.scores()
+    assert line["now"] is None
 
 
 @pytest.mark.parametrize("rules", ["two_player", "no_pass hand_size=3"])

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from hearts_env.game.notation import Record
 from hearts_train.web.assets import board_page
-from hearts_train.web.review import review
+from hearts_train.web.review import read_deal, review, tried
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
@@ -20,9 +21,9 @@ pytestmark = [
 ]
 
 from tests.deals import played  # noqa: E402
+from tests.page import Person, signed  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
-from tests.page import signed  # noqa: E402
 from tests.page import visit as visit  # noqa: E402
 from tests.web import LIMIT  # noqa: E402
 
@@ -72,6 +73,7 @@ def picks(page: sync_api.Page) -> dict[str, list[str]]:
 
 
 def test_every_card_shows_both_worths(page: sync_api.Page, told: list[dict]) -> None:
+    page.keyboard.press("Home")
     for moment in told[0]["moments"]:
         shown = picks(page)
         assert set(shown) == set(moment["values"])
@@ -89,6 +91,7 @@ def test_every_card_shows_both_worths(page: sync_api.Page, told: list[dict]) -> 
 
 def test_keyboard_buttons_and_list_step_through_a_deal(page: sync_api.Page) -> None:
     where = page.locator(".where")
+    page.keyboard.press("Home")
     assert "Trick 1 " in where.inner_text()
     page.keyboard.press("End")
     assert where.inner_text() == "The end"
@@ -107,6 +110,7 @@ def test_keyboard_buttons_and_list_step_through_a_deal(page: sync_api.Page) -> N
 def test_one_file_holds_several_deals(page: sync_api.Page, told: list[dict]) -> None:
     page.locator(".board-page select").select_option("1")
     page.wait_for_function("() => document.querySelectorAll('.list .go').length === 10")
+    page.keyboard.press("Home")
     assert set(picks(page)) == set(told[1]["moments"][0]["values"])
     assert page.locator("b", has_text="Ann").first.inner_text() == NAME
 
@@ -148,12 +152,14 @@ def test_link_holds_the_deal_and_the_place(
     page.get_by_label("The text of the deal").fill(told[0]["deal"])
     page.get_by_role("button", name="Look at it").click()
     page.wait_for_selector(".table-top")
+    page.keyboard.press("Home")
     for _ in range(6):
         page.keyboard.press("ArrowRight")
     link = page.url
     with page.expect_download() as saved:
         page.get_by_role("link", name="Save its text").click()
     assert Path(saved.value.path()).read_text() == told[0]["deal"]
+    assert "at=6" in link
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector(".table-top")
@@ -167,3 +173,70 @@ def test_link_holds_the_deal_and_the_place(
     page.wait_for_selector(".table-top")
     assert page.locator(".summary h2").inner_text() == f"standard {scores[1]} : {NAME} {scores[0]}"
     context.close()
+
+
+def test_board_opens_at_own_mistakes_and_steps_through_them(
+    page: sync_api.Page, told: list[dict]
+) -> None:
+    player = told[0]["players"][0]
+    assert len(player["mistakes"]) > 1
+    rows = page.locator(".list tbody tr")
+    for at in [*player["mistakes"], player["mistakes"][0]]:
+        assert "now" in (rows.nth(at).get_attribute("class") or "")
+        assert f"{told[0]['names'][0]} plays" in page.locator(".where").inner_text()
+        page.keyboard.press("n")
+    page.get_by_role("button", name="Next mistake").click()
+    at, text = player["verdict"][2]
+    page.get_by_role("button", name=text).click()
+    assert "now" in (rows.nth(at).get_attribute("class") or "")
+    bars = page.locator(".strip .bar")
+    assert bars.count() == 26
+    marked = page.locator(".strip .bar:has(b)")
+    assert marked.count() == len(player["mistakes"])
+    bars.nth(25).click()
+    assert "now" in (rows.nth(25).get_attribute("class") or "")
+    assert page.locator("button.pick").count() == 0  # a file has no server to ask
+    assert page.get_by_role("button", name="Play on").count() == 0
+
+
+@pytest.mark.parametrize("size", ["wide", "phone"])
+def test_other_cards_are_tried_and_the_deal_played_on(
+    visit: Callable[..., Person], told: list[dict], size: str
+) -> None:
+    person = visit(size)
+    page, deal = person.page, told[0]
+    at = deal["players"][0]["mistakes"][0]
+    moment = deal["moments"][at]
+    page.goto(f"{person.address}/board#{urlencode({'deal': deal['deal'], 'seat': 0})}")
+    page.locator(f".pick.played[data-card='{moment['card']}']").wait_for()
+    assert page.locator("div.pick").count() == 1
+    better = next(card for card in moment["better"])
+    page.locator(f"button.pick[data-card='{better}']").click()
+    page.get_by_text("You are trying another line.").wait_for()
+    assert page.locator(".list .go").count() == at + 1
+    assert page.locator(".strip .bar").count() == at + 1
+    line = review(tried(read_deal(deal["deal"]), at, better), since=at)
+    shown = picks(page)
+    assert set(shown) == set(line["now"]["means"])
+    for card, (known, seen) in shown.items():
+        assert known.lstrip("✓?") == signed(line["now"]["means"][card], 1)
+        assert seen == signed(line["now"]["values"][card])
+    following = next(iter(shown))
+    page.locator(f"button.pick[data-card='{following}']").click()
+    page.wait_for_function("n => document.querySelectorAll('.list .go').length === n", arg=at + 2)
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("button", name="Back to the deal").click()
+    page.locator(f".pick.played[data-card='{moment['card']}']").wait_for()
+    assert page.locator(".list .go").count() == 26
+    page.locator(f"button.pick[data-card='{better}']").click()
+    page.get_by_text("You are trying another line.").wait_for()
+    page.get_by_role("button", name="Play on from here").click()
+    person.wait()
+    assert "/t/" in page.url
+    assert page.locator(".seat .name").first.inner_text() == "standard"
+    person.play_on()
+    game = person.result()
+    names = [game.rules.deck[action] for action in game.actions]
+    assert names[: at + 1] == [step[1] for step in line["steps"]]
+    width = page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

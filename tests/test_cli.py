@@ -22,7 +22,7 @@ from hearts_agents.models.checkpoint import CHECKPOINT_NAME
 from hearts_agents.programs.process import python_environment
 from hearts_agents.spec import AgentSpec
 from hearts_env import Game, HeartsError, Rules, __version__
-from hearts_env.rules.explain import explain, option_rows
+from hearts_env.rules.explain import aim, explain, option_rows
 from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support import errors, files, jit
@@ -159,16 +159,34 @@ def test_rules_explains_every_preset(preset, players):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_rules_explains_both_readings_of_the_queen(preset):
+def test_explained_rules_begin_with_the_aim(preset):
     rules = Rules.preset(preset)
-    said = [sentence for sentence in explain(rules) if "queen of spades" in sentence]
+    said = explain(rules)
+    assert said[0].startswith("Take as few points as you can: each heart costs 1")
+    assert ("Hearts are trump" in said[1]) == (rules.trump == "H")
+    assert not [sentence for sentence in said if "=" in sentence or "_" in sentence]
+    of_match = [sentence for sentence in said if sentence not in explain(rules, match=False)]
+    assert of_match == said[-len(of_match) :]
+    assert "match" in " ".join(of_match) or "total" in " ".join(of_match)
+
+
+def test_aim_names_cards_that_take_points_off():
+    assert aim(Rules.preset("omnibus")) == [
+        "Take as few points as you can: each heart costs 1, the queen of spades 13, "
+        "JD takes 10 off."
+    ]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_rules_say_where_the_queen_follows_suit(preset):
+    rules = Rules.preset(preset)
+    said = [sentence for sentence in explain(rules)[1:] if "queen of spades" in sentence]
     costly = preset not in ("hoyle", "black_jack")  # where the queen is a card like any other
     assert len(said) == costly
     for sentence in said:
-        assert sentence.startswith("The queen of spades must follow suit, except under ")
-        other = Rules.from_text(sentence.partition(" under ")[2].partition(",")[0])
-        assert other == rules.replace(queen_any_time=True)
-        said_there = [s for s in explain(other) if "queen of spades" in s]
+        assert sentence == "The queen of spades must follow suit, too."
+        other = rules.replace(queen_any_time=True)
+        said_there = [s for s in explain(other)[1:] if "queen of spades" in s]
         assert said_there == ["The queen of spades may be played instead of following suit."]
 
 

@@ -19,7 +19,7 @@ from playwright.sync_api import expect  # noqa: E402
 from hearts_agents import make_agent  # noqa: E402
 from hearts_env import Game  # noqa: E402
 from hearts_train.measure.analysis import SLIP, analyse  # noqa: E402
-from tests.page import SIZES, Person, signed  # noqa: E402
+from tests.page import SIZES, Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
 from tests.page import person as person  # noqa: E402
@@ -28,6 +28,9 @@ from tests.web import PERSON_LEADS  # noqa: E402
 
 DECIDED = next(s for s in range(99) if "AH" in Game.deal("mini", s).hand(0))
 """A deal in which the person holds the ace of hearts."""
+
+AGENT_LEADS = next(s for s in range(99) if Game.deal("two_player", s).current_player == 1)
+"""A deal in which the agent leads the lowest club, and the person holds clubs and hearts."""
 
 
 def history(person: Person) -> Game:
@@ -69,14 +72,39 @@ def test_hint_raises_the_best_card_with_its_worth(visit, size) -> None:
         person.play()
     person.page.get_by_role("button", name="Hint").click()
     line = person.page.locator(".line")
-    expect(line).to_contain_text("pimc would choose")
+    expect(line).to_contain_text("Best: ")
     view = history(person).view(0)
     margins, weights, _ = make_agent("pimc", seed=0).world_margins(view)
     means = weights / weights.sum() @ margins
     best = view.rules.deck[view.legal_actions()[int(means.argmax())]]
     assert person.cards(".hand .card.raised") == [best]
-    expect(line).to_contain_text(f"for {signed(means.max(), 1)} points")
+    outcome = f"you {'win' if means.max() > 0 else 'lose'} by {abs(means.max()):.1f} on average"
+    expect(line).to_contain_text(outcome)
     assert person.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+
+
+def test_hint_raises_every_card_to_pass(person) -> None:
+    person.sit_down("classic", ["me", "easy", "easy", "easy"])
+    person.press(person.hand[0])
+    person.page.get_by_role("button", name="Hint").click()
+    line = person.page.locator(".line")
+    expect(line).to_contain_text("Best: pass ")
+    assert len(person.cards(".hand .card.raised")) == 3
+    assert len(line.inner_text().removeprefix("Best: pass ").split()) == 3
+
+
+def test_line_says_why_leads_are_limited(visit) -> None:
+    """The lowest club is forced. Later the guide explains why no heart may be led."""
+    person = visit(settings={"guide": "on"})
+    person.sit_down("two_player", ["me", "easy"], seed=PERSON_LEADS)
+    line, guide = person.page.locator(".line"), person.page.locator(".guide")
+    expect(line).to_have_text(
+        "Your turn: lead the two of clubs. The lowest club leads the first trick."
+    )
+    person.sit_down("two_player", ["me", "easy"], seed=AGENT_LEADS)
+    person.play()  # any club is higher than the one led
+    expect(line).to_contain_text("Your turn: lead a card, but no heart yet.")
+    expect(guide).to_contain_text("broken: that is, before someone cannot follow suit")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -186,10 +214,11 @@ def test_result_links_the_costliest_card_to_the_board(person, size) -> None:
     sign = str.maketrans("CDSH", "♣♦♠♥")
     names = (worst.card, worst.better[0])
     card, better = (name.replace("T", "10").translate(sign) for name in names)
-    points = round(worst.expected_loss)
+    lost = worst.expected_loss
+    points = f"{lost:.0f}" if lost == int(lost) else f"{lost:.1f}"
     expect(sentence).to_contain_text(
-        f"Your costliest card: {card} in trick {worst.trick}, {points} "
-        f"point{'' if points == 1 else 's'}; {better} was better."
+        f"Your costliest card: {card} in trick {worst.trick}, on the board. With {better} you "
+        f"would have done better by {points} on average, counted as your opponent’s points less"
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
     sentence.get_by_role("link", name="on the board").click()
@@ -207,8 +236,8 @@ def test_guide_explains_the_first_deal_only(visit, size) -> None:
             said.append(guide.locator("p").inner_text())
         person.play()
     told = " ".join(said)
-    assert "every heart 1 point, Q♠ 13" in said[0]
-    for words in ("2 cards are in no one’s hand", "Hearts are trump ♥", "You have no ", "you lead"):
+    assert said[0].startswith("Take as few points as you can: each heart costs 1,")
+    for words in ("2 cards are in no one’s hand", "Hearts are trump", "You have no ", "you lead"):
         assert words in told
     assert len(said) == len(set(said))
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
@@ -222,7 +251,10 @@ def test_guide_can_be_skipped(visit) -> None:
     person = visit(settings={"guide": "on"})
     person.sit_down("classic", ["me", "easy", "easy", "easy"], match=True)  # it begins with a pass
     guide = person.page.locator(".guide")
-    expect(guide).to_contain_text("First pass 3 cards.")
+    expect(guide).to_contain_text(
+        "Take as few points as you can: each heart costs 1, the queen of spades 13. Who takes a "
+        "trick takes its points. First pass 3 cards."
+    )
     violations = Axe().run(person.page).response["violations"]
     assert [(v["id"], v["nodes"][0]["html"]) for v in violations] == []
     guide.get_by_role("button", name="Skip").click()

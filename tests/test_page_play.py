@@ -46,8 +46,16 @@ CORNER = """(card) => {
 @pytest.mark.parametrize("size", SIZES)
 def test_lobby_deals_two_players_in_one_press(person, size) -> None:
     person.lobby()
+    hero = person.page.locator(".hero")
+    expect(hero).to_contain_text("Take as few points as you can: each heart costs 1,")
+    expect(hero.get_by_role("radio", name="Beginner")).to_be_checked()
+    hero.get_by_role("radio", name="Strong").check()
+    person.page.reload()
+    expect(hero.get_by_role("radio", name="Strong")).to_be_checked()
+    expect(hero).to_contain_text("You play against pro")
     person.page.get_by_role("button", name="Play now").click()
     person.wait()
+    expect(person.page.locator(".seat .name").first).to_have_text("pro")
     assert len(person.hand) == 13
     person.play_on()
     game = person.result()
@@ -227,7 +235,7 @@ def test_two_people_play_and_a_third_watches(visit) -> None:
         other.page.wait_for_selector(".sit")
     ben.page.get_by_role("button", name="Sit here").click()
     ben.page.wait_for_selector(".hand .card")
-    expect(anna.page.locator(".banner")).to_have_count(0)
+    expect(anna.page.locator(".banner")).to_have_text("Someone is watching.")
     expect(anna.page.locator(".seat .name").first).to_have_text("Ben")
     expect(onlooker.page.locator(".sit")).to_have_count(0)
     assert not set(anna.hand) & set(ben.hand)
@@ -255,8 +263,24 @@ def test_sitting_down_changes_the_line_of_everyone(visit) -> None:
         expect(other.page.locator("#notices")).to_contain_text("Ben has sat down.")
     leads = "Anna" if anna.legal else "Ben"
     for one, name in ((anna, "Anna"), (ben, "Ben"), (onlooker, "")):
-        told = "Your turn: lead a card." if name == leads else f"Waiting for {leads} to play."
+        told = "Your turn: lead the " if name == leads else f"Waiting for {leads} to play."
         expect(one.page.locator(".line")).to_have_text(re.compile(f"(Ben has sat down. )?{told}"))
+
+
+def test_name_dialog_sits_down_on_enter_only(visit) -> None:
+    anna, ben = visit(settings={"name": "Anna"}), visit()
+    ben.page.goto(anna.open_table("mini"))
+    expect(anna.page.locator(".banner").first).to_contain_text("works on this computer only")
+    expect(anna.page.locator(".banner").last).to_have_text("Someone is watching.")
+    for key in ("Escape", "Enter"):
+        ben.page.get_by_role("button", name="Sit here").click()
+        ben.page.get_by_label("Your name").fill("Ben")
+        ben.page.keyboard.press(key)
+        expect(ben.page.locator("dialog")).to_have_count(0)
+        if key == "Escape":
+            expect(ben.page.get_by_role("button", name="Sit here")).to_be_visible()
+    expect(anna.page.locator("#notices")).to_contain_text("Ben has sat down.")
+    expect(anna.page.locator(".banner")).to_have_count(0)
 
 
 def test_reload_and_lobby_return_to_the_game(visit) -> None:

@@ -14,7 +14,7 @@ from hearts_env import Game, Rules
 from hearts_env.game.notation import Record
 from hearts_train.web import review_routes
 from hearts_train.web.hosting import Limits
-from hearts_train.web.review import costliest, is_exact, read_deal, review
+from hearts_train.web.review import costliest, is_exact, read_deal, review, tried
 from hearts_train.web.review_routes import ReviewQueue
 from hearts_train.web.table import Refusal
 from tests.strategies import played_on
@@ -206,6 +206,9 @@ def test_review_route_equals_the_library(client):
         ("review", {"deal": TEXT * 2}, 422, "deal: "),
         ("review", {"deal": "x" * 65_536}, 413, "too large"),
         ("costliest", {"deal": TEXT, "seat": 2}, 422, "seat: "),
+        ("try", {"deal": TEXT, "at": 99, "card": "2C"}, 422, "at: "),
+        ("try", {"deal": TEXT, "at": "0", "card": "2C"}, 422, "at: "),
+        ("try", {"deal": TEXT, "at": 0, "card": "ZZ"}, 422, "card: "),
         ("costliest", b'{"seat": %s}' % (b"9" * 5_000), 400, "JSON"),
         ("review", {"deal": f'{TEXT}\n[Deal "{"9" * 5_000}"]'}, 422, "[Deal]"),
         ("review", {"deal": TEXT.replace("mini", f"party players={'9' * 5_000}")}, 422, "players"),
@@ -225,6 +228,14 @@ def test_half_a_surrogate_pair_survives(client):
         "/api/review", content=json.dumps({"deal": f'[Player 0 "\ud800"]\n{TEXT}'})
     )
     assert answer.json()["names"][0] == "\ud800"
+
+
+def test_try_route_equals_the_library(client):
+    record = read_deal(text_of("mini"))
+    step = record.game.rules.deck[record.game.actions[2]]
+    answer = client.post("/api/try", json={"deal": record.to_text(), "at": 2, "card": step})
+    assert answer.status_code == 200
+    assert answer.json() == plain(review(tried(record, 2, step), since=2))
 
 
 def test_costliest_card_belongs_to_the_seat(client):

@@ -68,9 +68,9 @@ def test_play_answers_help_hint_and_wrong_cards(tmp_path):
     lines = ["what?", "hint", "AS", "9C", "rules", "2♣", "quit"]
     words = ["--seed", 3, "--opponent", "standard", "--save", path]
     text = run("play", *words, input="\n".join(lines)).stdout
-    assert text.startswith("two_player, seed 3. Type a card like QS or 10h")
+    assert text.startswith("two_player, seed 3. Take as few points as you can: each heart costs 1,")
     assert text.count("Type a card like QS or 10h") == 2
-    assert "pimc would choose 2♣." in text
+    assert "Best: 2♣." in text
     assert "A♠ cannot be played now; choose from 2C." in text
     assert "9♣ is not in your hand" in text
     assert "highest trump (hearts)" in text

@@ -188,7 +188,7 @@ def test_further_agent_is_listed_without_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(path.parent)
     listed = Players([f"{path}:Mine", "mine.py:Mine", "pro?worlds=5", "pro"])
     names = list(listed.listed)
-    assert names == [*players.SHIPPED, "mine.py:Mine", "mine.py:Mine (2)", "pro (2)"]
+    assert names == [*players.STRENGTHS, "mine.py:Mine", "mine.py:Mine (2)", "pro (2)"]
     assert str(tmp_path) not in json.dumps(listed.to_json())
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, players
-from tests.web_browser import browsing, sit_together, take_turns
+from tests.deals import played
+from tests.web_browser import browsing, serving, sit_together, take_turns
 from tests.web_browser import client as client
 
 
@@ -19,7 +20,7 @@ def test_welcome_lists_agents_and_games(client):
     with browsing(client) as browser:
         answer = browser.welcome
         assert re.fullmatch("[0-9a-f]{32}", answer["token"])
-        assert [agent["name"] for agent in answer["agents"]] == list(players.SHIPPED)
+        assert [agent["name"] for agent in answer["agents"]] == list(players.STRENGTHS)
         fits = {agent["name"]: agent for agent in answer["agents"]}
         assert "two_player" in fits["pimc"]["games"]
         assert "hoyle players=2" not in fits["pimc"]["games"]
@@ -166,6 +167,63 @@ def test_person_who_returns_is_no_longer_away(client):
         assert anna.state["seats"][1]["connected"]
 
 
+# ---- a deal continued ----------------------------------------------------------------------------
+def continued(browser, game, **more):
+    """Create a table that continues a game against `easy` in seat 1, by default after 4 cards."""
+    seats = [{"me": True}, {"agent": "easy"}]
+    given = {"rules": game.rules.name, "seats": seats, "deal": game.to_text(), "at": 4}
+    return browser.ask(type="create", **{**given, **more})
+
+
+@pytest.mark.parametrize("at", [0, 4, 9])
+def test_table_continues_a_deal_from_any_card(tmp_path, at):
+    game = played("mini", 3, "easy", "pro")
+    with serving(tmp_path) as client, browsing(client) as browser:
+        token = browser.token
+        table = continued(browser, game, at=at)["table"]
+        browser.until(lambda state: state["over"] or state["turn"] == 0)
+    with serving(tmp_path) as client, browsing(client, token, table) as browser:
+        browser.ask(type="watch", table=table)
+        (dealt,) = parse_games(browser.play_on()["deal"])
+        assert dealt.start() == game.start()
+        assert dealt.actions[:at] == game.actions[:at]
+        browser.ask(type="next", table=table)
+        (other,) = parse_games(browser.play_on()["deal"])
+        assert other.start() != game.start()
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        ({"at": 10}, "bad_deal", "deal: it is over there"),
+        ({"at": 11}, "bad_deal", "at: "),
+        ({"deal": "nonsense"}, "bad_deal", "line 1"),
+        ({"rules": "micro"}, "not_fit", "deal: its rules are mini"),
+        ({"match": True}, "bad_message", "deal: "),
+        ({"seats": [{"me": True}, {"open": True}]}, "not_allowed", "deal: "),
+    ],
+)
+def test_deal_that_cannot_be_continued_is_refused(client, more, code, words):
+    with browsing(client) as browser:
+        refused = continued(browser, played("mini", 3, "easy", "pro"), **more)
+        assert refused["code"] == code
+        assert refused["text"].startswith(words)
+
+
+def test_people_at_a_table_see_who_watches(client):
+    with browsing(client) as anna, browsing(client) as ben:
+        table = anna.create("micro", "easy")["table"]
+        assert anna.state["watching"] == 0
+        with browsing(client) as window:
+            for one in (ben, window):
+                one.ask(type="watch", table=table)
+            assert anna.until(lambda state: state["watching"] == 2)["seats"][0]["connected"]
+        ben.ask(type="ping")
+        anna.until(lambda state: state["watching"] == 1)
+        ben.ask(type="leave", table=table)
+        anna.until(lambda state: state["watching"] == 0)
+
+
 # ---- hints ---------------------------------------------------------------------------------------
 def test_hint_is_computed_once_per_position(client, monkeypatch):
     counted = []
@@ -184,7 +242,7 @@ def test_hint_is_computed_once_per_position(client, monkeypatch):
         hint = browser.ask(**asked)
         worths = {worth["action"]: worth["margin"] for worth in hint["worths"]}
         assert set(worths) == set(browser.state["view"]["legal"])
-        assert worths[hint["action"]] == max(worths.values())
+        assert worths[hint["actions"][0]] == max(worths.values())
         assert hint == browser.ask(**asked)
         assert len(counted) == 1
         browser.act()
@@ -199,8 +257,8 @@ def test_hint_is_for_the_present_position(client):
             if browser.state["turn"] == 0:
                 seq, legal = browser.state["seq"], browser.state["view"]["legal"]
                 hint = browser.ask(type="hint", table=table, seq=seq)
-                assert hint["action"] in legal
-                browser.ask(type="act", table=table, seq=seq, actions=[hint["action"]])
+                assert hint["actions"][0] in legal
+                browser.ask(type="act", table=table, seq=seq, actions=hint["actions"])
 
 
 def test_table_with_a_free_seat_gives_no_hint(client):

@@ -48,7 +48,7 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
         sent.append(message_of(table, seat))
         if helps and table.turn == seat and not len(table.game.actions) % 4:
             view = table.game.view(seat)
-            sent.append(json.dumps(players().listed[best_hinter(view)].hint(view)))
+            sent.append(json.dumps(players().listed[best_hinter(view)].hint(table.game)))
     return sent
 
 

@@ -28,10 +28,39 @@ def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-def explain(rules: Rules) -> list[str]:
-    """Return the rules as sentences, in the order of play."""
-    deal = [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_settlement(rules)]
-    return [*deal, *match_sentences(rules)]
+def explain(rules: Rules, *, match: bool = True) -> list[str]:
+    """Return the rules as sentences: the aim, then the order of play.
+
+    Args:
+        rules: the rules.
+        match: If True, also say how a match ends.
+    """
+    deal = [*aim(rules), *_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules)]
+    return [*deal, *_settlement(rules), *(match_sentences(rules) if match else ())]
+
+
+def aim(rules: Rules) -> list[str]:
+    """Return what wins and which suit is trump, as sentences."""
+    worths = {card: rules.card_points.get(card, 0) for card in rules.deck}
+    hearts = {worth for card, worth in worths.items() if card[1] == "H"}
+    costs: list[tuple[str, int]] = []
+    gifts: list[tuple[str, int]] = []
+    if len(hearts) == 1 and min(hearts) > 0:
+        costs.append(("each heart", hearts.pop()))
+        worths = {card: worth for card, worth in worths.items() if card[1] != "H"}
+    for card, worth in worths.items():
+        named = "the queen of spades" if card == "QS" else card
+        if worth:
+            (costs if worth > 0 else gifts).append((named, abs(worth)))
+    said = [f"{named} {worth}" for named, worth in costs]
+    if costs:
+        said[0] = "{} costs {}".format(*costs[0])
+    said += [f"{named} takes {worth} off" for named, worth in gifts]
+    sentences = [f"Take as few points as you can: {', '.join(said)}."]
+    if rules.trump:
+        suit = SUIT_NAMES[SUITS.index(rules.trump)]
+        sentences.append(f"{suit.capitalize()} are trump: they beat every other suit.")
+    return sentences
 
 
 def _said(rules: Rules, field: str) -> str:
@@ -56,7 +85,8 @@ def _deal(rules: Rules) -> Iterator[str]:
     deck = rules.deck
     by_suit = {suit: "".join(card[0] for card in deck if card[1] == suit) for suit in SUITS}
     if len(set(by_suit.values())) == 1 and rules.removed:
-        cards = f"{len(deck)} cards ({' '.join(by_suit['C'])} of each suit)"
+        ranks = " ".join(by_suit["C"]).replace("T", "10")
+        cards = f"{len(deck)} cards ({ranks} of each suit)"
     elif rules.removed:
         cards = f"{len(deck)} cards (without {' '.join(rules.removed)})"
     else:
@@ -73,7 +103,7 @@ def _exchange(rules: Rules) -> Iterator[str]:
     if not rules.pass_count:
         return
     if set(rules.pass_rotation) == {"hold"}:
-        yield "Nothing is exchanged: pass_rotation is hold in every deal, whatever pass_count is."
+        yield "No one passes a card in any deal."
         return
     ways = {"left": "to the left", "right": "to the right", "across": "across"}
     *turns, last = [ways.get(direction, "not at all") for direction in rules.pass_rotation]
@@ -96,7 +126,7 @@ def _play(rules: Rules) -> Iterator[str]:
         if getattr(rules, flag) and not getattr(Rules, flag):
             said = meaning_of(flag).removeprefix("whether ")
             yield f"{said[:1].upper()}{said[1:]}."
-    yield from queen_sentences(rules)
+    yield from _queen(rules)
     if rules.break_on is None:
         yield "Hearts may be led at any time."
         return
@@ -106,39 +136,22 @@ def _play(rules: Rules) -> Iterator[str]:
     )
 
 
-def queen_sentences(rules: Rules) -> Iterator[str]:
-    """Yield that the queen of spades must follow suit, and the rules under which she need not.
-
-    Yield nothing if she may be played at any time, is not in the deck or is worth no points.
-    """
+def _queen(rules: Rules) -> Iterator[str]:
+    """Yield that the queen of spades must follow suit, where she costs points and has to."""
     if "QS" in rules.deck and rules.card_points.get("QS") and not rules.queen_any_time:
-        other = rules.replace(queen_any_time=True)
-        yield (
-            f"The queen of spades must follow suit, except under {other}, where she may be played "
-            "at any time."
-        )
+        yield "The queen of spades must follow suit, too."
 
 
 def _scoring(rules: Rules) -> Iterator[str]:
-    in_deck = {card: rules.card_points.get(card, 0) for card in rules.deck}
-    hearts = {worth for card, worth in in_deck.items() if card[1] == "H"}
-    parts = []
-    if len(hearts) == 1 and any(hearts):
-        parts.append(f"a heart {_points(hearts.pop())}")
-        in_deck = {card: worth for card, worth in in_deck.items() if card[1] != "H"}
-    parts += [
-        f"{card} {worth:+d}" if worth < 0 else f"{card} {_points(worth)}"
-        for card, worth in in_deck.items()
-        if worth
-    ]
-    yield f"In the tricks you take, {', '.join(parts)}; few points are good."
     if rules.kitty_to != "nobody":
         to = _said(rules, "kitty_to")
         yield f"The kitty goes to {to}, is turned up, and counts like taken cards."
     elif rules.kitty_size:
         yield "The kitty is dead: no one sees or gets it."
     if rules.moon != "none":
-        dead = " (dead ones apart)" if rules.kitty_size and rules.kitty_to == "nobody" else ""
+        dead = ""
+        if rules.kitty_size and rules.kitty_to == "nobody":
+            dead = ", except those in the kitty,"
         what = _said(rules, "moon")
         yield f"A player who takes every card that costs points{dead} shoots the moon: {what}."
     if rules.no_trick_points:

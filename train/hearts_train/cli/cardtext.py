@@ -8,11 +8,11 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hearts_env import PlayerView, Rules
-from hearts_env.cards import SUITS
+from hearts_env.cards import MOON_CHOICES, SUITS
 from hearts_train import console
 
 if TYPE_CHECKING:
@@ -68,9 +68,6 @@ def show(text: str) -> None:
 
 
 # ---- events --------------------------------------------------------------------------------------
-CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the others pay"}
-
-
 def does(name: str, verb: str) -> str:
     """Return a name with its verb: ``pro plays``, but ``You play``."""
     if name.partition(" ")[0] != "You":
@@ -88,26 +85,27 @@ def points_text(rules: Rules, cards: Iterable[str]) -> str:
 
 
 # ---- hints ---------------------------------------------------------------------------------------
-def describe(advice: Hint, view: PlayerView) -> list[str]:
-    """Return a hint as lines: the card that the hinting agent would play, and why."""
+def describe(found: Sequence[Hint], view: PlayerView) -> list[str]:
+    """Return the hints of a turn as lines: the best card, or the cards to pass, and why."""
+    from hearts_train.measure.analysis import advice
 
     def named(action: int) -> str:
         name = view.rules.action_name(action)
-        return CHOICES.get(name) or card_text(name)
+        return MOON_CHOICES.get(name) or card_text(name)
 
-    lines = [f"{advice.agent} would choose {named(advice.action)}."]
-    if advice.worths:
-        ways = f"{advice.worlds} of the" if advice.is_sample else f"all {advice.worlds}"
-        ways = f"{ways} possible deals" if advice.worlds > 1 else "the only possible deal"
+    lines, first = [advice(found, view, card_text)], found[0]
+    if first.worths:
+        ways = f"{first.worlds} of the" if first.is_sample else f"all {first.worlds}"
+        ways = f"{ways} possible deals" if first.worlds > 1 else "the only possible deal"
         lines.append(f"Your mean margin with each card, over {ways} of the unseen cards:")
-        words = "within noise" if advice.is_sample else "equally good"
+        words = "within noise" if first.is_sample else "equally good"
         parts: list[str] = []
-        for worth in advice.worths:
-            half = f" ± {worth.half:.1f}" if advice.is_sample else ""
+        for worth in first.worths:
+            half = f" ± {worth.half:.1f}" if first.is_sample else ""
             near = f" ({words})" if worth.is_close and parts else ""
             parts.append(f"{named(worth.action)} {worth.margin:+.1f}{half}{near}")
         lines.append("  " + ", ".join(parts))
-    elif advice.chances:
-        likely = [f"{named(a)} {chance:.0%}" for a, chance in advice.chances if chance >= 0.005]
+    elif first.chances:
+        likely = [f"{named(a)} {chance:.0%}" for a, chance in first.chances if chance >= 0.005]
         lines.append("Probabilities of its policy: " + ", ".join(likely))
     return lines

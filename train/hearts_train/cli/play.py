@@ -166,7 +166,7 @@ def analyse(
     """
     from hearts_env.support.files import write_whole
     from hearts_train.cli.replay import read_records
-    from hearts_train.measure.analysis import analyse, card_table, summary
+    from hearts_train.measure.analysis import analyse, card_table, summary, verdict_text
     from hearts_train.web.assets import board_page
     from hearts_train.web.review import review
 
@@ -179,7 +179,8 @@ def analyse(
     for analysis in found:
         table = card_table(analysis)
         console.print_table(*table)
-        for line in summary(analysis):
+        verdicts = (verdict_text(analysis, p) for p in range(len(analysis.names)))
+        for line in [*verdicts, *summary(analysis)]:
             console.say(line)
     if page is not None:
         documents = []

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearts_env import NotationError
+from hearts_env.cards import MOON_CHOICES
 from hearts_env.game.notation import Record, parse_records
 from hearts_env.support.arguments import check_number
 from hearts_env.support.files import read_limited, write_whole
-from hearts_train.cli.cardtext import CHOICES, cards_text, does, hand_text, points_text
+from hearts_train.cli.cardtext import cards_text, does, hand_text, points_text
 
 if TYPE_CHECKING:
     from hearts_env.render import TablePicture
@@ -88,7 +89,7 @@ def steps(record: Record) -> Iterator[tuple[int, str]]:
                 yield 0, f"{does(name, 'passes')} {cards_text(passed)} {replay.direction}"
         elif phase == "moon":
             choice = rules.action_name(action)
-            yield len(replay.tricks), f"{does(name, 'chooses')} to {CHOICES[choice]}"
+            yield len(replay.tricks), f"{does(name, 'chooses')} to {MOON_CHOICES[choice]}"
         elif not replay.trick:
             trick, taker = replay.tricks[-1], names[replay.trick_takers[-1]]
             text = f"{_plays(number, trick, names)}   taken by "

@@ -14,17 +14,17 @@ from hearts_agents.base import check_rules
 from hearts_agents.guard import ask_one
 from hearts_agents.spec import AgentSpec
 from hearts_env import Game, HeartsError, NotationError, PlayerView, Rules
-from hearts_env.cards import parse_card
+from hearts_env.cards import MOON_CHOICES, parse_card
 from hearts_env.game.notation import Record
 from hearts_env.render.scene import count_text
-from hearts_env.rules.explain import explain
+from hearts_env.rules.explain import aim, explain
 from hearts_env.seeds import secret_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
-from hearts_train.cli.cardtext import CHOICES, card_text, cards_text, describe, hand_text, show
+from hearts_train.cli.cardtext import card_text, cards_text, describe, hand_text, show
 from hearts_train.cli.replay import dealt, footer, read_records, steps
-from hearts_train.measure.analysis import best_hinter, hint
+from hearts_train.measure.analysis import best_hinter, hints
 from hearts_train.measure.participants import trained_rules
 
 COMMANDS = "Type a card like QS or 10h, or: hint, rules, quit. Enter plays a forced card."
@@ -100,7 +100,8 @@ class TerminalGame:
             path: File to save to, if any.
             ask: Returns a line for a prompt, or None at the end of the input.
         """
-        show(f"{self.game.rules.name}, seed {self._seed}. {COMMANDS}")
+        show(f"{self.game.rules.name}, seed {self._seed}. {' '.join(aim(self.game.rules))}")
+        show(COMMANDS)
         self._save(path)
         while (seat := self.game.current_player) is not None:
             action = self._asked(ask) if seat == 0 else self._answered(seat)
@@ -139,8 +140,8 @@ class TerminalGame:
         while (line := ask(prompt)) not in (None, "quit", "q"):
             try:
                 if line == "hint":
-                    advice = hint(make_agent(best_hinter(view), seed=0), view)
-                    show("\n".join(describe(advice, view)))
+                    found = hints(make_agent(best_hinter(view), seed=0), self.game)
+                    show("\n".join(describe(found, view)))
                 elif line == "rules":
                     show("\n".join(explain(view.rules)))
                 elif not line and len(names) == 1:
@@ -177,7 +178,7 @@ class TerminalGame:
             left = view.rules.pass_count - len(view.passed)
             show(f"{count_text(left, 'card')} to pass {view.direction}.")
         elif view.phase == "moon":
-            show("You have shot the moon: " + ", or ".join(CHOICES.values()) + "?")
+            show("You have shot the moon: " + ", or ".join(MOON_CHOICES.values()) + "?")
         else:
             named = zip(self.record.names(), view.points, strict=True)
             points = ", ".join(f"{name} {number}" for name, number in named)

@@ -17,7 +17,7 @@ card.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from hearts_agents.search import Pimc
 from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
+from hearts_env.cards import MOON_CHOICES
 from hearts_env.solve import TranspositionTable, solve_double_dummy
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.progress import Progress
@@ -40,6 +41,7 @@ from hearts_train.measure.statistics import Z95
 
 SLIP, BLUNDER = 1.0, 5.0
 """Lost points from which a card is marked with ``?`` or ``??``."""
+_MARKS = {"best": "", "fair": "", "slip": "?", "blunder": "??"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Moment:
         number: Number of the action in the deal, from 0.
         trick: Number of the trick, from 1.
         player: Seat of the player.
-        card: The card played.
+        card: The card played, or "" if none was.
         values: Double-dummy margin of the whole deal for the player, by legal card. Empty if the
             deal is not solved.
         means: Mean margin over the worlds that the view allows, by legal card.
@@ -102,8 +104,18 @@ class Moment:
     @property
     def mark(self) -> str:
         """``?`` for a slip and ``??`` for a blunder, by `expected_loss`, else ""."""
-        loss = self.expected_loss
-        return "??" if loss >= BLUNDER else "?" if loss >= SLIP else ""
+        return _MARKS[self.verdict(self.card)]
+
+    def verdict(self, card: str) -> str:
+        """Return ``best``, ``fair``, ``slip`` or ``blunder`` for a legal card.
+
+        A card with the figure of the best one, as shown with one decimal, is ``best``, too.
+        """
+        best = max(self.means.values())
+        loss = 0.0 if card in self.close else best - self.means[card]
+        if loss >= SLIP:
+            return "blunder" if loss >= BLUNDER else "slip"
+        return "best" if f"{self.means[card]:.1f}" == f"{best:.1f}" else "fair"
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as JSON types."""
@@ -118,8 +130,8 @@ class Analysis:
 
     Attributes:
         game: The deal as it was played.
-        before: Double-dummy margin of seat 0 before the first card. None if the deal is not
-            solved. All figures are then estimates.
+        before: Double-dummy margin of seat 0 before the first of `moments`. None if the deal is
+            not solved. All figures are then estimates.
         moments: The cards in order.
         names: Names of the players.
     """
@@ -166,6 +178,7 @@ def analyse(
     progress: Progress | None = None,
     names: Sequence[str] | None = None,
     exact: bool | None = None,
+    since: int = 0,
 ) -> Analysis:
     """Measure every card of a deal except those passed in an exchange.
 
@@ -174,19 +187,24 @@ def analyse(
         progress: Called with the number of cards done and of all cards.
         names: Names of the players, like ``Record.names()``.
         exact: If True, solve the deal. If None, solve it with two players and no exchange.
+        since: Number of the first action that is measured.
     """
     if exact is None:
         exact = has_exact_worlds(game.rules)
     measurer, replay = Measurer(game.rules, exact=exact), game.start()
     moments: list[Moment] = []
-    before = measurer.value_of_seat_0(replay) if exact else None
+    before = None
     actions = [action for action in game.actions if action >= 0]  # a revoke ends the deal
     for number, action in enumerate(actions):
         if progress is not None:
             progress(number, len(actions))
-        if replay.phase == "play":
+        if exact and number == since:
+            before = measurer.value_of_seat_0(replay)
+        if replay.phase == "play" and number >= since:
             moments.append(measurer.measure(replay, action))
         replay.play(action)
+    if exact and len(actions) <= since:
+        before = measurer.value_of_seat_0(replay)
     called = names or [f"player {p}" for p in range(game.rules.players)]
     return Analysis(game, before, tuple(moments), tuple(called))
 
@@ -199,17 +217,19 @@ class Measurer:
         self.table = TranspositionTable(rules) if exact else None
         self.pimc, self._pro = Pimc(seed=0), Pro(seed=0)
 
-    def measure(self, game: Game, action: int) -> Moment:
-        """Return the worth of each legal card in a position, with the card played."""
+    def measure(self, game: Game, action: int | None) -> Moment:
+        """Return the worth of each legal card in a position, with the card played, if any."""
         assert game.current_player is not None
         name, view = game.rules.action_name, game.view(game.current_player)
         cards = [name(legal) for legal in game.legal_actions()]
-        place = (len(game.actions), game.trick_number + 1, game.current_player, name(action))
+        place = (len(game.actions), game.trick_number + 1, game.current_player)
+        card = "" if action is None else name(action)
         if self.table is None:
             advice = values(self._pro, view)
             worths = {name(worth.action): worth for worth in advice.worths}
             return Moment(
                 *place,
+                card,
                 values={},
                 means={card: worths[card].margin for card in cards},
                 worlds=advice.worlds,
@@ -220,7 +240,7 @@ class Measurer:
         found = solve_double_dummy(game, table=self.table)
         solved = dict(zip(cards, found.values.values(), strict=True))
         means = dict(zip(cards, self.pimc.margins(view), strict=True))
-        return Moment(*place, solved, means, view.num_worlds)
+        return Moment(*place, card, solved, means, view.num_worlds)
 
     def value_of_seat_0(self, game: Game) -> int:
         """Return the double-dummy margin of seat 0 in a position."""
@@ -243,7 +263,7 @@ def card_table(analysis: Analysis) -> ResultTable:
         if m.values:
             is_best = m.card in m.better
             worth = [f"{m.after:+d}", "" if forced else f"{m.lost or '-'}"]
-            given = f"{loss:.2f}"
+            given = f"{loss:.1f}"
         else:
             is_best = not loss
             half = f" ± {m.half[m.card]:.1f}" if m.sample else ""
@@ -276,8 +296,57 @@ def _object(name: str) -> str:
     return "you" if name == "You" else name
 
 
-def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[str]:
-    """Return the result of the deal in sentences. `card_text` formats a card."""
+Part = str | tuple[int, str]
+"""A part of a sentence: text, or a card as the number of its action and text."""
+_NUMBERS = ("No", "One", "Two", "Three")
+
+
+def mistakes(analysis: Analysis, player: int) -> list[Moment]:
+    """Return the slips and blunders of a player in order."""
+    return [m for m in analysis.moments if m.player == player and m.mark]
+
+
+def verdict(
+    analysis: Analysis, player: int, card_text: Callable[[str], str] = str
+) -> Iterator[Part]:
+    """Yield a player's result and costliest cards, as parts of sentences.
+
+    `card_text` formats a card.
+    """
+    game, name = analysis.game, analysis.names[player]
+    if game.is_over:
+        margin = game.margins()[player]
+        how = "won" if margin > 0 else "lost"
+        than = "" if game.rules.players == 2 else " against the others' average"
+        text = f"{how} by {_figure(abs(margin))}{than}" if margin else "came out even"
+        yield f"{_subject(name)} {text}. "
+    found = mistakes(analysis, player)
+    worst = sorted(found, key=lambda m: -m.expected_loss)[: len(_NUMBERS) - 1]
+    if not worst:
+        yield f"No card cost {_object(name)} a point or more."
+        return
+    several = f"{_NUMBERS[len(worst)]} cards cost {_object(name)} most"
+    yield f"{several if len(worst) > 1 else 'The costliest card'}: "
+    for place, m in enumerate(worst):
+        yield m.number, f"{card_text(m.card)} in trick {m.trick}"
+        unit = "" if place else f" point{'' if m.expected_loss == 1 else 's'}"
+        end = "." if m is worst[-1] else ", "
+        yield f" ({_figure(m.expected_loss)}{unit}){end}"
+
+
+def _figure(number: float) -> str:
+    """Return a figure with at most one decimal."""
+    return f"{round(number, 1):g}"
+
+
+def verdict_text(analysis: Analysis, player: int, card_text: Callable[[str], str] = str) -> str:
+    """Return `verdict` as text."""
+    parts = verdict(analysis, player, card_text)
+    return "".join(part if isinstance(part, str) else part[1] for part in parts)
+
+
+def summary(analysis: Analysis) -> list[str]:
+    """Return the figures of the deal in sentences."""
     game, names = analysis.game, analysis.names
     lines = []
     scores = game.scores() if game.is_over else None
@@ -293,10 +362,9 @@ def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[s
         results = (f"{name} {score}" for name, score in zip(names, scores, strict=True))
         lines.append(f"Played: {', '.join(results)}.")
     lines += _ending_of(game, names, len(analysis.moments))
-    digits = 2 if analysis.is_exact else 1
     for p, name in enumerate(names):
         who = "you" if name == "You" else "it"
-        given = f"{analysis.expected_loss(p):.{digits}f}"
+        given = f"{analysis.expected_loss(p):.1f}"
         if not analysis.is_exact:
             lines.append(f"{_subject(name)} gave away {given} points, given what {who} could know.")
             continue
@@ -304,13 +372,6 @@ def summary(analysis: Analysis, card_text: Callable[[str], str] = str) -> list[s
         lines.append(
             f"{_subject(name)} gave away {lost} with all cards open, and {given} given what {who} "
             "could know."
-        )
-    worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
-    if worst is not None and worst.expected_loss >= SLIP:
-        lines.append(
-            f"The costliest card was {_possessive(names[worst.player])} {card_text(worst.card)} in "
-            f"trick {worst.trick}: {' or '.join(map(card_text, worst.better[:3]))} is "
-            f"{worst.expected_loss:.{digits}f} better."
         )
     if not analysis.is_exact:
         lines.append(
@@ -408,6 +469,61 @@ def hint(agent: Agent, view: PlayerView) -> Hint:
         return _hint(agent, view, name)
     with blamed(f"hint: {name} gives none", _ANOTHER):
         return _hint(agent, view, name)
+
+
+def hints(agent: Agent, game: Game) -> list[Hint]:
+    """Return a hint for each choice of the acting player's turn: each card to pass, else one.
+
+    Raises:
+        HeartsError: as `hint`.
+    """
+    found, replay, seat = [], game.clone(), game.current_player
+    assert seat is not None
+    while True:
+        found.append(hint(agent, replay.view(seat)))
+        if replay.phase != "pass":
+            return found
+        replay.play(found[-1].action)
+        if replay.phase != "pass" or replay.current_player != seat:
+            return found
+
+
+def advice(
+    found: Sequence[Hint], position: Game | PlayerView, card_text: Callable[[str], str] = str
+) -> str:
+    """Return the hints of a turn as one or two sentences.
+
+    Args:
+        found: the hints, as `hints` returns them.
+        position: the position, or the acting player's view of it.
+        card_text: formats a card.
+    """
+    names = [position.rules.action_name(one.action) for one in found]
+    if position.phase == "pass":
+        return f"Best: pass {' '.join(map(card_text, names))}."
+    if position.phase == "moon":
+        return f"Best: {MOON_CHOICES[names[0]]}."
+    said, worths = f"Best: {card_text(names[0])}.", found[0].worths
+    if len(worths) < 2:
+        return said
+    best, *others = worths
+    by = _won_by(best.margin)
+    other = next((one for one in others if _won_by(one.margin) != by), None)
+    if other is None:
+        return f"{said[:-1]}, but every card is as good: you {by} on average."
+    than = _won_by(other.margin)
+    verb, _, _ = by.partition("by")
+    than = than.removeprefix(verb) if verb and than.startswith(verb) else f"you {than}"
+    name = card_text(position.rules.action_name(other.action))
+    return f"{said} With it you {by} on average, with {name} {than}."
+
+
+def _won_by(margin: float) -> str:
+    """Return a margin in words, to follow "you"."""
+    text = f"{abs(margin):.1f}"
+    if text == "0.0":
+        return "come out even"
+    return f"{'win' if margin > 0 else 'lose'} by {text}"
 
 
 def values(agent: Pimc | Pro, view: PlayerView) -> Hint:

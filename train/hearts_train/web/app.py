@@ -70,6 +70,7 @@ def create_app(
             WebSocketRoute("/ws", lobby.socket),
             Route("/static/cards.svg", _cards),
             Route("/api/review", review_routes.ask_review, methods=["POST"]),
+            Route("/api/try", review_routes.ask_try, methods=["POST"]),
             Route("/api/costliest", review_routes.ask_costliest, methods=["POST"]),
             Mount("/static", StaticFiles(directory=assets.STATIC)),
         ],

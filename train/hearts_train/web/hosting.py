@@ -23,6 +23,7 @@ from hearts_train.web import messages
 from hearts_train.web.folders import ServerFolder
 from hearts_train.web.messages import Act, Create, OfPosition, OfTable, Request, Sit
 from hearts_train.web.players import FAULT_TEXTS, AgentSeat, Players
+from hearts_train.web.review import cut, read_deal
 from hearts_train.web.table import TABLE_ID, Refusal, Seat, Table
 
 log = logging.getLogger("hearts.serve")
@@ -200,7 +201,7 @@ class LiveTable:
 
     def _do_watch(self, browser: Connection, request: Request) -> None:
         seat = self.table.seat_of(browser.owner)
-        is_new = seat is not None and seat not in self.browsers.values()
+        is_new = browser not in self.browsers if seat is None else seat not in self._present
         self.browsers[browser] = seat
         if is_new:
             self._show(browser, request.id)
@@ -236,7 +237,7 @@ class LiveTable:
 
     def _deal_next(self) -> None:
         """Deal the next deal if everyone present has asked for it."""
-        if self.ready >= {p for p in self.browsers.values() if p is not None}:
+        if self.ready >= self._present:
             self.table.next()
             self.ready.clear()
 
@@ -252,7 +253,7 @@ class LiveTable:
         table.check_turn(seat, request.seq)
         task = self._hint[1] if self._hint is not None and self._hint[0] == table.seq else None
         if task is None or (task.done() and task.exception() is not None):  # a failure may pass
-            task = asyncio.create_task(self.manager.players.hint(table.game.view(seat)))
+            task = asyncio.create_task(self.manager.players.hint(table.game.clone()))
             self._hint = table.seq, task
         self._begin(self._send_hint(browser, request, table.seq, task))
 
@@ -275,6 +276,11 @@ class LiveTable:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("table %s", self.table.id, exc_info=error)
 
+    @property
+    def _present(self) -> set[int]:
+        """The seats whose person is here."""
+        return {seat for seat in self.browsers.values() if seat is not None}
+
     # -- people ------------------------------------------------------------------------------------
     def _seat(self, browser: Connection) -> int:
         seat = self.table.seat_of(browser.owner)
@@ -285,11 +291,13 @@ class LiveTable:
     def detach(self, browser: Connection) -> None:
         """Forget a browser that has left or lost its connection."""
         self.last_used = time.monotonic()
-        seat = self.browsers.pop(browser, None)
-        if seat is None or seat in self.browsers.values():
+        if browser not in self.browsers:
             return
-        is_waiting = self.ready & set(self.browsers.values())  # for the person who has just left
-        if is_waiting and self.table.ended is not None:
+        seat = self.browsers.pop(browser)
+        if seat is not None and seat in self._present:
+            return
+        is_waiting = self.ready & self._present  # for the person who has just left
+        if is_waiting and seat is not None and self.table.ended is not None:
             try:
                 self._deal_next()
             except OSError as error:
@@ -313,8 +321,9 @@ class LiveTable:
         browser.send(messages.answered(text, request_id))
 
     def _message(self, seat: int | None) -> str:
-        seats, here = range(self.table.rules.players), set(self.browsers.values())
-        return messages.table_message(self.table, seat, [p in here for p in seats])
+        here = [p in self._present for p in range(self.table.rules.players)]
+        watching = {browser.owner for browser, seat in self.browsers.items() if seat is None}
+        return messages.table_message(self.table, seat, here, len(watching))
 
     # -- agents ------------------------------------------------------------------------------------
     def _wake(self) -> None:
@@ -437,9 +446,11 @@ class TableManager:
             me if wish.me else self.players.seat_of(wish.agent) if wish.agent else Seat()
             for wish in request.seats
         ]
-        if request.seed is not None and any(seat.kind == "open" for seat in seats):
-            text = "seed: other people must not be dealt known cards; omit it"
-            raise Refusal("not_allowed", text)
+        for field in ("seed", "deal"):
+            if getattr(request, field) not in (None, "") and any(s.kind == "open" for s in seats):
+                text = f"{field}: other people must not be dealt known cards; omit it"
+                raise Refusal("not_allowed", text)
+        begun = _begun(request, rules)
         self._check_room(browser)
         self._make_room()
         table = Table(
@@ -449,6 +460,7 @@ class TableManager:
             seed=secrets.randbits(63),
             dealt_by=request.seed,
             seats=seats,
+            begun=begun,
         )
         table.begin(self.folder.path_of(table.id))
         self.folder.num_tables += 1
@@ -499,3 +511,22 @@ class TableManager:
         if not self._created.take(browser.address):
             text = "too many new tables from this address; wait a few minutes"
             raise Refusal("too_many_tables", text)
+
+
+def _begun(request: Create, rules: Rules) -> str:
+    """Return the text of the deal that a new table continues, or "".
+
+    Raises:
+        Refusal: if it cannot be read, has other rules or is over.
+    """
+    if not request.deal:
+        return ""
+    try:
+        game = cut(read_deal(request.deal).game, request.at)
+    except HeartsError as error:
+        raise Refusal("bad_deal", str(error)) from None
+    if game.rules != rules:
+        raise Refusal("not_fit", f"deal: its rules are {game.rules.name}; give these as rules")
+    if game.is_over:
+        raise Refusal("bad_deal", "deal: it is over there; give an earlier at")
+    return game.to_text()

@@ -20,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 
@@ -27,7 +28,8 @@ from hearts_agents.programs.process import dump
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.rules.explain import explain
+from hearts_env.cards import SUITS
+from hearts_env.rules.explain import aim, explain
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support.errors import quoted
 from hearts_train.web.table import Refusal, Table
@@ -37,6 +39,8 @@ log = logging.getLogger("hearts.serve")
 VERSION = 1
 MOST_TEXT = 300
 """The longest rules or agent name in a message, in characters."""
+MOST_DEAL = 8192
+"""The longest text of a deal in a message, in characters."""
 MOST_NAME = 24
 """The longest name of a person, in characters."""
 MOST_TABLES = 24
@@ -105,6 +109,15 @@ class Create(Request):
     seats: Annotated[list[SeatWish], Field(min_length=2, max_length=7)]
     name: Name = ""
     seed: Number | None = None
+    deal: Annotated[str, Field(max_length=MOST_DEAL)] = ""
+    at: Number = 0
+
+    @field_validator("deal")
+    @classmethod
+    def _check_deal(cls, deal: str, info: ValidationInfo) -> str:
+        if deal and info.data.get("match"):
+            raise ValueError("a match begins with a new deal; omit it, or match")
+        return deal
 
     @field_validator("seats")
     @classmethod
@@ -232,6 +245,14 @@ def title_of(name: str) -> str:
     return f"{title} ({rest})" if rest else title
 
 
+_SIGNS = str.maketrans({"T": "10"} | dict(zip(SUITS, "♣♦♠♥", strict=True)))
+
+
+def symbols(card: str) -> str:
+    """Return a card as people read it, such as ``10♠``."""
+    return card.translate(_SIGNS)
+
+
 def presets_json() -> list[dict[str, Any]]:
     """Return the presets for `welcome`."""
     return [
@@ -239,6 +260,7 @@ def presets_json() -> list[dict[str, Any]]:
             "name": name,
             "title": title_of(name),
             "players": list(preset.players),
+            "aim": " ".join(aim(Rules.preset(name))),
             "text": preset.summary,
         }
         for name, preset in PRESETS.items()
@@ -260,25 +282,28 @@ def listed_table(table: Table, owner: str) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def _rules_text(rules: Rules) -> str:
+def _rules_text(rules: Rules, is_match: bool) -> str:  # noqa: FBT001 as the cache's key
     """Return the rules of a table as JSON: title, deck, fields and sentences."""
     return dump(
         {
             "title": title_of(rules.name),
             "deck": list(rules.deck),
             "fields": rules.to_dict(),
-            "text": list(explain(rules)),
+            "text": explain(rules, match=is_match),
         }
     )
 
 
-def table_message(table: Table, seat: int | None, connected: Sequence[bool]) -> str:
+def table_message(
+    table: Table, seat: int | None, connected: Sequence[bool], watching: int = 0
+) -> str:
     """Return the message with the whole table for a seat, or for an onlooker if `seat` is None.
 
     Args:
         table: the table.
         seat: the seat.
         connected: for each seat, True if its person is present.
+        watching: the number of people present without a seat.
     """
     match = None
     if isinstance(table.play, Match) and table.play.is_over:
@@ -297,6 +322,7 @@ def table_message(table: Table, seat: int | None, connected: Sequence[bool]) -> 
             for p, seat in enumerate(table.seats)
         ],
         "you": seat,
+        "watching": watching,
         "totals": table.totals(),
         "sheet": table.sheet,
         "undo": seat is not None and table.can_undo,
@@ -306,5 +332,5 @@ def table_message(table: Table, seat: int | None, connected: Sequence[bool]) -> 
         "turn": table.turn,
         "cards_left": [len(table.game.hand(p)) for p in range(table.rules.players)],
     }
-    rules = _rules_text(table.rules)
+    rules = _rules_text(table.rules, table.is_match)
     return f'{dump(head)[:-1]},"rules":{rules},{sight(table.game, seat)}}}'

@@ -24,12 +24,20 @@ from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.rules.presets import GAMES
 from hearts_env.support.errors import quoted
 from hearts_env.support.progress import Progress, no_progress
-from hearts_train.measure.analysis import best_hinter, hint
+from hearts_train.measure.analysis import advice, best_hinter, hints
 from hearts_train.measure.participants import Participant
+from hearts_train.web.messages import symbols
 from hearts_train.web.table import Refusal, Seat
 
-SHIPPED = ("champion", "pimc", "pro", "standard", "easy")
-"""The package's own players on the list, strongest first."""
+STRENGTHS = {
+    "champion": ("Champion", "is the strongest: a network trained for this game"),
+    "pimc": ("", "is very strong: solves every deal that is still possible"),
+    "pro": ("Strong", "tries every card in simulated deals"),
+    "standard": ("", "avoids tricks, and throws its highest card"),
+    "easy": ("Beginner", "plays any card"),
+}
+"""The package's own players, strongest first: the strength for which the lobby offers each beside
+"Play now", or "", and a description that follows "which"."""
 FAULT_TEXTS = {
     RAISED: "raised an error",
     ILLEGAL: "chose an illegal action",
@@ -144,20 +152,25 @@ class Listed(Participant):
         yield player
         self._spare.append(player)
 
-    def hint(self, view: PlayerView) -> dict[str, Any]:
-        """Return its action, and the mean margin of each action if it estimates them.
+    def hint(self, game: Game) -> dict[str, Any]:
+        """Return its actions, and the mean margin of each card if it estimates them.
 
         Raises:
             HeartsError: if it raises, or does not choose a legal action.
         """
-        name = view.rules.action_name
+        name = game.rules.action_name
         with self.borrowed() as player:
-            found = hint(player, view)
+            found = hints(player, game)
         worths = [
             {"action": name(one.action), "margin": round(one.margin, 6), "half": round(one.half, 6)}
-            for one in found.worths
+            for one in found[0].worths
         ]
-        return {"agent": self.name, "action": name(found.action), "worths": worths}
+        return {
+            "agent": self.name,
+            "actions": [name(one.action) for one in found],
+            "text": advice(found, game, symbols),
+            "worths": worths,
+        }
 
     def answer(self, place: AgentSeat, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
         """Return the choice of the player in a seat. It is slow, so call it in a thread."""
@@ -188,7 +201,7 @@ class Players:
         """
         self.patience = patience
         self.listed: dict[str, Listed] = {}
-        for spec in dict.fromkeys([*SHIPPED, *more]):
+        for spec in dict.fromkeys([*STRENGTHS, *more]):
             name = self._short(spec)
             self.listed[name] = Listed(spec, name)
 
@@ -203,7 +216,11 @@ class Players:
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the list for `welcome`."""
-        return [{"name": agent.name, "games": agent.games} for agent in self.listed.values()]
+        return [
+            {"name": name, "strength": strength, "text": text, "games": agent.games}
+            for name, agent in self.listed.items()
+            for strength, text in [STRENGTHS.get(name, ("", ""))]
+        ]
 
     def seat_of(self, name: str) -> Seat:
         """Return a seat of an agent on the list."""
@@ -247,17 +264,18 @@ class Players:
             action, fault = 0, Fault(0, RAISED, str(error))
         return (view.legal_actions()[0] if fault is not None else action), fault
 
-    async def hint(self, view: PlayerView) -> dict[str, Any]:
+    async def hint(self, game: Game) -> dict[str, Any]:
         """Return a hint from the best player for these rules, as fields of a message.
 
-        It is computed from the view alone, so it reveals no hidden card.
+        The player gets views of the acting seat alone, so the hint reveals no hidden card.
 
         Raises:
             Refusal: if the player gives none, or takes too long.
         """
-        agent = self.listed[best_hinter(view)]
+        assert game.current_player is not None
+        agent = self.listed[best_hinter(game.view(game.current_player))]
         try:
-            return await agent.workers.run(lambda: agent.hint(view), self.patience)
+            return await agent.workers.run(lambda: agent.hint(game), self.patience)
         except HeartsError as error:
             raise Refusal("not_fit", str(error)) from None
         except TimeoutError:
@@ -275,8 +293,8 @@ class Players:
                     if dealt.current_player is None:
                         break
                     view = dealt.view(dealt.current_player)
+                    if best_hinter(view) == agent.name:
+                        agent.hint(dealt)
                     action, fault = agent.answer(place, view, 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
                 place.close()
-                if best_hinter(view) == agent.name:
-                    agent.hint(view)

@@ -10,6 +10,7 @@ and the points of all seats.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from hearts_env import Game, HeartsError, Rules
@@ -17,8 +18,18 @@ from hearts_env.game.notation import Record, parse_records
 from hearts_env.solve.beliefs import has_exact_worlds, num_first_worlds
 from hearts_env.support.arguments import check_number
 from hearts_env.support.progress import Progress, no_progress
-from hearts_train.measure.analysis import Analysis, Measurer, Moment, analyse, summary
-from hearts_train.web.messages import title_of
+from hearts_train.measure.analysis import (
+    BLUNDER,
+    SLIP,
+    Analysis,
+    Measurer,
+    Moment,
+    analyse,
+    mistakes,
+    summary,
+    verdict,
+)
+from hearts_train.web.messages import symbols, title_of
 
 Json = dict[str, Any]
 Step = list[Any]
@@ -27,7 +38,6 @@ MOST_CARDS = 14
 """The largest hand that the board measures exactly, in cards."""
 MOST_WORK = 50_000
 """The largest product of the opponent's possible hands and the cards of a deal, likewise."""
-_SIGNS = str.maketrans({"T": "10"} | dict(zip("CDSH", "♣♦♠♥", strict=True)))
 
 
 def read_deal(text: str) -> Record:
@@ -49,20 +59,34 @@ def is_exact(rules: Rules) -> bool:
     return num_first_worlds(rules) * 2 * rules.hand_size <= MOST_WORK
 
 
-def review(record: Record, found: Analysis | None = None, progress: Progress | None = None) -> Json:
+def review(
+    record: Record,
+    found: Analysis | None = None,
+    progress: Progress | None = None,
+    *,
+    since: int = 0,
+) -> Json:
     """Return the document of a deal.
 
     Args:
         record: the deal, finished or not.
         found: the result of ``analyse``. If None, the deal is analysed here.
         progress: called with the number of actions done and of all actions.
+        since: number of the first action that is measured.
     """
     exact = is_exact(record.game.rules)
     if found is None or found.is_exact != exact:
-        found = analyse(record.game, progress=progress, names=record.names(), exact=exact)
+        names = record.names()
+        found = analyse(record.game, progress=progress, names=names, exact=exact, since=since)
     game, replay = record.game, record.game.start()
+    seats = range(game.rules.players)
     return {
-        "rules": {"title": title_of(game.rules.name), "tricks": game.rules.hand_size},
+        "rules": {
+            "name": game.rules.name,
+            "title": title_of(game.rules.name),
+            "tricks": game.rules.hand_size,
+            "most": game.rules.max_margin,
+        },
         "names": record.names(),
         "tags": {tag: value for tag, value in record.tags.items() if tag in ("Event", "Date")},
         "deal": record.to_text(),
@@ -71,10 +95,76 @@ def review(record: Record, found: Analysis | None = None, progress: Progress | N
         "exchange": _exchange(game),
         "scores": game.scores() if game.is_over else None,
         "exact": exact,
-        "summary": summary(found, lambda card: card.translate(_SIGNS)),
+        "summary": summary(found),
+        "marks": {"slip": SLIP, "blunder": BLUNDER},
+        "players": [
+            {
+                "verdict": list(verdict(found, p, symbols)),
+                "mistakes": [moment.number for moment in mistakes(found, p)],
+                "course": _course(found, p),
+            }
+            for p in seats
+        ],
         "steps": [play_step(replay, action) for action in game.actions],
-        "moments": [{**moment.to_json(), "mark": moment.mark} for moment in found.moments],
+        "moments": [{**moment.to_json(), **_shown(moment)} for moment in found.moments],
+        "now": _now(game, exact=exact),
     }
+
+
+def tried(record: Record, at: int, card: str) -> Record:
+    """Return a deal with another card after its first `at` actions, and none after it.
+
+    Raises:
+        HeartsError: if there are fewer actions, or the card cannot be played there.
+    """
+    game = cut(record.game, at)
+    game.play(card)
+    return Record(game, record.tags)
+
+
+def cut(game: Game, at: int) -> Game:
+    """Return a deal after its first `at` actions.
+
+    Raises:
+        HeartsError: if it has fewer.
+    """
+    check_number("at", at, 0, len(game.actions))
+    replay = game.start()
+    for action in game.actions[:at]:
+        play_step(replay, action)
+    return replay
+
+
+def _shown(moment: Moment) -> Json:
+    """Return what the board shows of a moment besides its figures."""
+    cards = {"verdicts": {card: moment.verdict(card) for card in moment.means}}
+    if not moment.card:
+        return cards
+    is_choice = len(moment.means) > 1
+    is_best = not moment.expected_loss or moment.card in moment.better
+    return cards | {
+        "mark": moment.mark,
+        "given": f"{moment.expected_loss:.1f}" if is_choice else "",
+        "instead": [] if is_best else moment.better[:2],
+    }
+
+
+def _now(game: Game, *, exact: bool) -> Json | None:
+    """Return the worth of every card where an unfinished deal stops, or None."""
+    if game.is_over or game.phase != "play":
+        return None
+    moment = Measurer(game.rules, exact=exact).measure(game, None)
+    return asdict(moment) | _shown(moment)
+
+
+def _course(found: Analysis, player: int) -> list[list[float]]:
+    """Return a player's margin after each card, as pairs of the action's number and the margin.
+
+    It is the double-dummy value, or in an estimate the mean after each of the player's own cards.
+    """
+    if found.is_exact:
+        return [[m.number, m.after if player == 0 else -m.after] for m in found.moments]
+    return [[m.number, m.means[m.card]] for m in found.moments if m.player == player]
 
 
 def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Json:

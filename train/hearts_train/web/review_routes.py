@@ -19,11 +19,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from hearts_env import HeartsError
+from hearts_env.cards import parse_card
 from hearts_env.support.files import json_object
 from hearts_env.support.progress import Progress
 from hearts_train.web.hosting import Buckets, Limits
 from hearts_train.web.players import Workers
-from hearts_train.web.review import Json, costliest, read_deal, review
+from hearts_train.web.review import Json, costliest, read_deal, review, tried
 from hearts_train.web.table import Refusal
 
 log = logging.getLogger("hearts.serve")
@@ -43,6 +44,20 @@ async def ask_review(request: Request) -> Response:
 
     def look(given: Json, progress: Progress) -> Json:
         return review(read_deal(_deal_of(given)), progress=progress)
+
+    return await _answer(request, look)
+
+
+async def ask_try(request: Request) -> Response:
+    """Answer ``{"deal": text, "at": number, "card": name}`` with the document of that line.
+
+    Its figures begin with the card.
+    """
+
+    def look(given: Json, progress: Progress) -> Json:
+        at = given.get("at", 0)
+        record = tried(read_deal(_deal_of(given)), at, parse_card(given.get("card")))
+        return review(record, progress=progress, since=at)
 
     return await _answer(request, look)
 

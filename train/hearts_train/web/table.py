@@ -78,6 +78,7 @@ class Table:
         dealt_by: The creator's seed for the deals. If None, they follow from `seed`.
         seats: The seats in order.
         journal: The file. If None, the table is not saved.
+        begun: The text of the first deal as far as it was played elsewhere, or "".
         number: The number of earlier deals, or matches.
         seq: The number of the position. Moves, undone moves and new deals each add one.
         fault: Why a card was played for the agent that acted last, or None.
@@ -92,6 +93,7 @@ class Table:
     dealt_by: int | None
     seats: list[Seat]
     journal: Store | None = None
+    begun: str = ""
 
     def __post_init__(self) -> None:
         self.number = self.seq = 0
@@ -117,6 +119,7 @@ class Table:
             "match": self.is_match,
             "seed": self.seed,
             "dealt_by": self.dealt_by,
+            "begun": self.begun,
             "seats": [vars(seat) for seat in self.seats],
         }
 
@@ -139,7 +142,8 @@ class Table:
             rules, seats = Rules.from_text(head["rules"]), [Seat(**seat) for seat in head["seats"]]
             if len(seats) != rules.players:
                 raise HeartsError(f"seats: {len(seats)} given; {rules.name} has {rules.players}")
-            table = cls(path.stem, rules, head["match"], head["seed"], head["dealt_by"], seats)
+            dealt = head["dealt_by"], seats, None, head["begun"]
+            table = cls(path.stem, rules, head["match"], head["seed"], *dealt)
             for record in store.records:
                 table._follow(record)
         except Exception as error:  # the person's other tables must stay usable
@@ -299,6 +303,8 @@ class Table:
 
     # -- without writing them ----------------------------------------------------------------------
     def _deal(self) -> Game | Match:
+        if self.begun and not self.number:
+            return Game.from_text(self.begun)
         return (Match if self.is_match else Game.deal)(self.rules, self.play_seed)
 
     def _act(self, actions: Sequence[int], fault: str | None) -> None:

@@ -1,12 +1,14 @@
 // The page of the analysis board: a deal from the address, from a text, or inside an offline file.
 
-import {button, el, picker} from "hearts/dom.js";
+import {begins} from "hearts/clicks.js";
+import {button, el, notice, picker} from "hearts/dom.js";
 import {boardAt, playersOf} from "hearts/line.js";
 import {mount as review} from "hearts/review.js";
 import {asked} from "hearts/server.js";
+import {setting} from "hearts/settings.js";
 
-/** @typedef {{documents?: any[], title?: (text: string) => void}} Context `documents` are the deals
- *  of an offline file */
+/** @typedef {{documents?: any[], title?: (text: string) => void, connection?: any,
+ *  go?: (path: string) => void}} Context `documents` are the deals of an offline file */
 
 /**
  * @param {HTMLElement} root
@@ -18,7 +20,7 @@ export function mount(root, context = {}) {
   const board = el("div", {class: "board-page"});
   root.replaceChildren(board);
   if (context.documents) return many(board, context.documents);
-  return online(board);
+  return online(board, context);
 }
 
 /** Deals that are here already. @param {HTMLElement} root @param {any[]} documents */
@@ -38,8 +40,8 @@ function many(root, documents) {
   return () => end();
 }
 
-/** A deal that the server looks at. @param {HTMLElement} root */
-function online(root) {
+/** A deal that the server looks at. @param {HTMLElement} root @param {Context} context */
+function online(root, context) {
   let end = () => {};
   const show = async (text, at, seat) => {
     end();
@@ -57,19 +59,23 @@ function online(root) {
           form("");
         })));
       end = review(place, {document, at, seat,
-        moved: (to) => history.replaceState(null, "", boardAt(text, to, seat))});
+        tried: (deal, at, card) => asked("/api/try", {deal, at, card}, left.signal)
+          .catch((error) => left.signal.aborted || notice(error.message, {bad: true})),
+        playOn: (deal, at, seat) => playOn(context, deal, at, seat),
+        moved: (to) => history.replaceState(null, "", boardAt(text, seat, to))});
     } catch (error) {
       if (left.signal.aborted) return;
       form(text, String(error.message || error));
     }
   };
   const form = (text, wrong = "") => {
-    root.replaceChildren(entry(text, wrong, (given) => show(given, 0, "")));
+    root.replaceChildren(entry(text, wrong, (given) => show(given, undefined, "")));
   };
   const follow = () => {
     const given = new URLSearchParams(location.hash.slice(1));
     const deal = given.get("deal");
-    if (deal) show(deal, Number(given.get("at")) || 0, given.get("seat") || "");
+    const at = given.get("at");
+    if (deal) show(deal, at === null ? undefined : Number(at) || 0, given.get("seat") || "");
     else form("");
   };
   window.addEventListener("hashchange", follow);
@@ -78,6 +84,25 @@ function online(root) {
     window.removeEventListener("hashchange", follow);
     end();
   };
+}
+
+/**
+ * Opens a table that continues a deal against the same agents.
+ * @param {Context} context @param {any} deal @param {number} at @param {number} bottom
+ */
+async function playOn({connection, go}, deal, at, bottom) {
+  if (!begins()) return;
+  try {
+    const {agents} = await connection.greet();
+    const known = (name) => agents.find((agent) => agent.name === name)?.name || setting("strength");
+    const seats = deal.names.map((name, seat) => (seat === bottom ? {me: true}
+      : {agent: known(name)}));
+    const {table} = await connection.request({type: "create", rules: deal.rules.name, seats,
+      name: setting("name"), deal: deal.deal, at});
+    go(`/t/${table}`);
+  } catch (error) {
+    notice(error.message, {bad: true});
+  }
 }
 
 /**

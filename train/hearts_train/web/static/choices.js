@@ -1,9 +1,9 @@
-// The choices besides playing a card: the exchange and the moon. Also a hint in words.
+// The choices besides playing a card: the exchange and the moon.
 
-import {OTHERS, cardName, cardText} from "hearts/cards.js";
+import {cardName, cardText} from "hearts/cards.js";
 import {begins} from "hearts/clicks.js";
 import {button, say} from "hearts/dom.js";
-import {counted, signed} from "hearts/figures.js";
+import {counted} from "hearts/figures.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
@@ -31,19 +31,6 @@ export function showExchange(room, cards) {
       ? `Pass ${count} cards to ${to}` : `Pass ${cards.map(cardName).join(", ")} to ${to}`});
   room.actions.replaceChildren(press);
   if (!cards.length) say(`${room.words} ${room.line.textContent}`.trim());
-}
-
-/**
- * A hint in words.
- * @param {{agent: string, action: string, worths: {action: string, margin: number}[]}} hint
- */
-export function advised({agent, action, worths}) {
-  const named = (name) => OTHERS[name] || cardText(name);
-  const best = worths.find((worth) => worth.action === action);
-  const next = worths.find((worth) => worth.action !== action);
-  const figures = best && next ? `, for ${signed(best.margin, 1)} points; ${named(next.action)} is `
-    + `worth ${signed(next.margin, 1)}` : "";
-  return `${agent} would choose ${named(action)}${figures}.`;
 }
 
 /**

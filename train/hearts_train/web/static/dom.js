@@ -86,10 +86,15 @@ export function picker(label, options, chosen, change) {
 export function ask({title, body = [], buttons, wide = false}) {
   const opener = document.activeElement;
   const heading = el("h2", {id: "asked", text: title});
-  const dialog = el("dialog", {"aria-labelledby": "asked", class: wide ? "wide" : ""}, heading,
-    ...body, el("div", {class: "buttons"}, ...buttons.map(([value, label], index) =>
-      button(label, () => isSecond() || dialog.close(value),
-        {class: index === 0 ? "main" : "", autofocus: index === 0}))));
+  const close = (value) => isSecond() || dialog.close(value);
+  const [main, ...others] = buttons;
+  const dialog = el("dialog", {"aria-labelledby": "asked", class: wide ? "wide" : ""},
+    el("form", {method: "dialog", on: {submit(event) {
+      event.preventDefault(); // Enter in a field is the main button
+      close(main[0]);
+    }}}, heading, ...body, el("div", {class: "buttons"},
+      el("button", {class: "main", autofocus: true, text: main[1]}),
+      ...others.map(([value, label]) => button(label, () => close(value))))));
   document.body.append(dialog);
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {

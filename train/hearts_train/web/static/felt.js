@@ -101,7 +101,7 @@ export class Felt {
   /** The line in the corner: trick, trump, hearts. @param {Table} table */
   describe(table) {
     const {fields} = table.rules;
-    const {phase, hearts_broken: broken, kitty, deal_number: number} = table.facts;
+    const {phase, hearts_broken: broken, history, kitty, deal_number: number} = table.facts;
     /** @type {string[]} */
     const parts = [];
     if (table.match) parts.push(`Deal ${number + 1}`);
@@ -111,7 +111,7 @@ export class Felt {
       parts.push(`Trick ${table.trickNumber - Number(isWhole)} of ${fields.hand_size}`);
     }
     if (fields.trump) parts.push(`Trump: ${SUITS[fields.trump]} ${SIGNS[fields.trump]}`);
-    if (fields.break_on) parts.push(`Hearts are ${broken ? "" : "not "}broken`);
+    if (fields.break_on && phase === "play" && history.length) parts.push(`Hearts are ${broken ? "" : "not "}broken`);
     if (kitty.length) {
       parts.push(`Kitty (${table.who(table.facts.kitty_taker)}): ${kitty.map(cardText).join(" ")}`);
     }

@@ -1,8 +1,8 @@
-// The guide through a first deal: a sentence on scoring, trump, following and throwing away.
+// The guide through a first deal: a sentence on the aim, trump, following and throwing away.
 
-import {SIGNS, SUITS, cardText} from "hearts/cards.js";
+import {SUITS, cardText, withSigns} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
-import {capital, counted} from "hearts/figures.js";
+import {counted} from "hearts/figures.js";
 import {choose, setting} from "hearts/settings.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
@@ -44,13 +44,15 @@ export function lastLesson(table) {
 
 /** The first one that fits and is new is shown. @type {Array<[string, (t: Table) => string]>} */
 const LESSONS = [
-  ["pass", ({view, passCount}) => (view.phase === "pass" ? `First pass ${passCount} cards. `
-    + "Good ones to lose: high hearts, and the ace, king and queen of spades." : "")],
-  ["aim", (table) => (table.view.phase === "play" ? `${costs(table)} Tricks with such cards are bad: `
-    + `the lowest score wins.${gifts(table)}${hidden(table)}` : "")],
-  ["trump", ({rules: {fields: {trump}}, view}) => (trump && view.phase === "play"
-    ? `${capital(SUITS[trump])} are trump ${SIGNS[trump]}: a trump beats every card of another suit. `
-      + "You may play one only if you have no card of the suit led." : "")],
+  ["aim", (table) => (table.view.phase === "moon" ? "" : `${withSigns(table.rules.text[0])} Who takes `
+    + `a trick takes its points.${table.view.phase === "pass" ? ` First pass ${
+      table.passCount} cards. Good ones to lose: high hearts, and the ace, king and queen of spades.`
+      : hidden(table)}`)],
+  ["broken", ({heldBack, rules: {fields}}) => (heldBack ? "A heart may not be led before hearts are "
+    + `broken: that is, before someone ${fields.break_on === "void" ? "cannot follow suit"
+      : "throws one on another suit"}.` : "")],
+  ["trump", ({rules: {fields: {trump}, text}, view}) => (trump && view.phase === "play"
+    ? `${text[1]} You may play one only if you have no card of the suit led.` : "")],
   ["void", ({view, legal, rules}) => {
     const led = view.trick[0]?.[1][1];
     const worst = dearest(rules, legal);
@@ -59,9 +61,8 @@ const LESSONS = [
         + `${counted(rules.fields.card_points[worst], "point")} later.${worst[1]
           === rules.fields.trump ? " But it is a trump: it would take this trick." : ""}` : "";
   }],
-  ["lead", ({view, rules}) => (!view.trick.length && view.history.length
-    ? `You took the trick, so you lead. A low card seldom takes a trick.${rules.fields.break_on
-      && !view.hearts_broken ? " Hearts may be led only once they are broken." : ""}` : "")],
+  ["lead", ({view}) => (!view.trick.length && view.history.length
+    ? "You took the trick, so you lead. A low card seldom takes a trick." : "")],
   ["follow", ({view, legal}) => {
     const led = view.trick[0]?.[1][1];
     return led && legal.length > 1 && legal.every((card) => card[1] === led)
@@ -69,22 +70,6 @@ const LESSONS = [
         + "or else play your highest." : "";
   }],
 ];
-
-/** Which cards cost points, as a sentence. @param {Table} table */
-function costs({rules: {deck, fields: {card_points: points}}}) {
-  const dear = deck.filter((card) => points[card] > 0 && card[1] !== "H");
-  const hearts = deck.filter((card) => card[1] === "H").map((card) => points[card] || 0);
-  const isAlike = hearts.every((value) => value === hearts[0]);
-  const parts = [hearts.length && (isAlike ? `every heart ${counted(hearts[0], "point")}`
-    : "hearts, the high ones most"), ...dear.map((card) => `${cardText(card)} ${points[card]}`)];
-  return `In the tricks you take, these cost points: ${parts.filter(Boolean).join(", ")}.`;
-}
-
-/** Cards that take points off, in sentences, or "". @param {Table} table */
-function gifts({rules: {deck, fields: {card_points: points}}}) {
-  return deck.filter((card) => points[card] < 0).map((card) =>
-    ` But ${cardText(card)} takes ${counted(-points[card], "point")} off.`).join("");
-}
 
 /** Cards that no one holds, as a sentence, or "". @param {Table} table */
 function hidden({rules: {deck, fields: {hand_size: held, players}}}) {

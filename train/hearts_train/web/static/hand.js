@@ -191,10 +191,12 @@ export class Hand {
     this.draw();
   }
 
-  /** Raises a card that a hint names. @param {string} card */
-  suggest(card) {
-    if (this.held.mode === "play") this.raise(card);
-    else if (this.held.mode === "pass" && !this.raised.has(card)) this.press(card);
+  /** Raises the cards that a hint names, and no others. @param {string[]} cards */
+  suggest(cards) {
+    if (this.held.mode === "wait" || !this.held.cards.includes(cards[0])) return;
+    this.raised = new Set(cards);
+    this.draw();
+    if (this.held.mode === "pass") this.calls.change(this.chosen);
   }
 
   /** @param {KeyboardEvent} event */

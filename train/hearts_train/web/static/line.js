@@ -51,29 +51,24 @@ export function playersOf({names, scores}) {
   return names.map((name, seat) => (scores ? `${name} ${scores[seat]}` : name)).join(", ");
 }
 
-/** A card this many points worse is a slip or a blunder, as in measure/analysis.py. */
-export const SLIP = 1;
-export const BLUNDER = 5;
-
 /**
- * Compares a card with the best one. Equal figures as shown are judged equal.
- * @param {Record<string, number>} worths @param {string} card
- * @param {string[]} [close] cards that a sample has not shown to be worse
- * @returns {{kind: "best"|"fair"|"slip"|"blunder", sign: string, words: string}}
+ * The address of the board for a deal.
+ * @param {string} deal its text @param {number|string} seat the one at the bottom
+ * @param {number} [at] the action shown, by default the seat's first mistake
  */
-export function judged(worths, card, close = []) {
-  const best = Math.max(...Object.values(worths));
-  const loss = close.includes(card) ? 0 : best - worths[card];
-  if (loss >= BLUNDER) return {kind: "blunder", sign: "??", words: "a blunder"};
-  if (loss >= SLIP) return {kind: "slip", sign: "?", words: "a slip"};
-  if (worths[card].toFixed(1) === best.toFixed(1)) return {kind: "best", sign: "✓", words: "best"};
-  return {kind: "fair", sign: "", words: "less than a point worse"};
+export function boardAt(deal, seat, at) {
+  return `/board#${new URLSearchParams({deal, seat: String(seat),
+    ...(at === undefined ? {} : {at: String(at)})})}`;
 }
 
 /**
- * The address of the board at an action of a deal.
- * @param {string} deal its text @param {number} at @param {number|string} seat the one at the bottom
+ * The document of another line: the cards before it keep the figures that they had.
+ * @param {any} deal the document left @param {any} line of the server, which begins with a card tried
+ * @param {number} at the number of that card
  */
-export function boardAt(deal, at, seat) {
-  return `/board#${new URLSearchParams({deal, at: String(at), seat: String(seat)})}`;
+export function joined(deal, line, at) {
+  const before = ([number]) => number < at;
+  return {...line, moments: [...deal.moments.filter(({number}) => number < at), ...line.moments],
+    players: line.players.map((player, seat) => ({...player,
+      course: [...deal.players[seat].course.filter(before), ...player.course]}))};
 }

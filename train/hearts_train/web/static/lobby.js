@@ -11,15 +11,7 @@ import {forget} from "hearts/socket.js";
 
 const FRIEND = "a friend";
 
-/** The package's own players in words. docs/agents.md has the figures. */
-const STRENGTHS = {
-  [FRIEND]: "a free seat: you get a link to send",
-  champion: "the strongest: a network trained for this game",
-  pimc: "very strong: solves every deal that is still possible",
-  pro: "strong: tries every card in simulated deals",
-  standard: "for beginners: ducks, and throws its highest card",
-  easy: "plays any card",
-};
+const GAME = "two_player"; // of "Play now"
 
 /**
  * @param {HTMLElement} root
@@ -35,16 +27,28 @@ export async function mount(root, context) {
 }
 
 /** @param {Context} context @param {any} welcome */
-function hero(context, welcome) {
-  const strongest = welcome.agents[0].name; // as the server lists them
-  const play = button("Play now", () => create(context, play, {rules: "two_player", match: false,
-    seats: [{me: true}, {agent: strongest}]}), {class: "main big"});
+function hero(context, {agents, rules}) {
+  const strengths = agents.filter(({strength, games}) => strength && games.includes(GAME))
+    .reverse();
+  let against = strengths.find(({name}) => name === setting("strength")) || strengths[0];
+  const about = el("p", {class: "against", role: "status"});
+  const show = () => {
+    about.textContent = `You play against ${against.name}, which ${against.text}.`;
+  };
+  show();
+  const play = button("Play now", () => create(context, play, {rules: GAME, match: false,
+    seats: [{me: true}, {agent: against.name}]}), {class: "main big"});
   return el("section", {class: "hero"},
     el("div", {class: "sample", "aria-hidden": "true"},
       ...["AS", "TD", "QS", "4C", "KH"].map((name) => card(name))),
     el("h1", {text: "Hearts"}),
-    el("p", {text: `Two players, 13 cards each, every heart a point and the queen of spades 13. `
-      + `You against ${strongest}.`}), play);
+    el("p", {text: rules.find(({name}) => name === GAME).aim}), play,
+    choices("Strength", "strength", strengths.map(({name, strength}) => [name, strength]),
+      against.name, (value) => {
+        against = strengths.find(({name}) => name === value);
+        choose("strength", value);
+        show();
+      }), about);
 }
 
 /** The unfinished tables. Each can be taken off the list. @param {Context} context @param {any} welcome */
@@ -159,7 +163,8 @@ class Form {
       const id = `about-${index}`;
       const about = el("p", {class: "small about", id});
       const explain = () => {
-        about.textContent = STRENGTHS[this.others[index]] || "";
+        about.textContent = this.others[index] === FRIEND ? "a free seat: you get a link to send"
+          : fitting.find(({name}) => name === this.others[index]).text.replace(/^is /, "");
       };
       explain();
       const field = picker(this.players > 2 ? `Seat ${index + 2}` : "Against",

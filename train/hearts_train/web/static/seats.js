@@ -3,15 +3,18 @@
 import {card, cardName, chips} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {counted, signed} from "hearts/figures.js";
-import {judged} from "hearts/line.js";
 
 /**
  * @typedef {Object} Worths
  * @property {Record<string, number>} known by the view of the acting player
  * @property {Record<string, number>|null} seen with all cards open
  * @property {Record<string, number>|null} half half the interval of `known`, where it is sampled
- * @property {string[]} close cards not shown to be worse than the best
+ * @property {Record<string, "best"|"fair"|"slip"|"blunder">} verdicts
  */
+
+/** The sign and the words of a verdict. @type {Record<string, [string, string]>} */
+const VERDICTS = {best: ["✓", "best"], fair: ["", "less than a point worse"],
+  slip: ["?", "a slip"], blunder: ["??", "a blunder"]};
 
 /**
  * @typedef {Object} Scene
@@ -21,6 +24,7 @@ import {judged} from "hearts/line.js";
  * @property {number} bottom the seat shown below
  * @property {Worths|null} worths of the mover's cards
  * @property {string|null} played the card played here
+ * @property {((card: string) => void)|undefined} choose tries a card
  * @property {string} ending the text in the middle at the end
  */
 
@@ -57,17 +61,21 @@ function held(scene, seat, name) {
   if (seat !== mover || !worths || !(name in worths.known)) {
     return card(name, seat === mover && worths ? "small out" : "small");
   }
-  const verdict = judged(worths.known, name, worths.close);
+  const kind = worths.verdicts[name];
+  const [sign, judgement] = VERDICTS[kind];
   const known = signed(worths.known[name], 1);
   const half = worths.half ? ` ± ${worths.half[name].toFixed(1)}` : "";
   const seen = worths.seen ? signed(worths.seen[name]) : "";
   const isPlayed = name === scene.played;
   const words = [cardName(name), `worth ${known}${half}`, seen && `with all cards open ${seen}`,
-    verdict.words, isPlayed && "was played"].filter(Boolean).join(", ");
-  return el("div", {class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`, role: "img",
-    "aria-label": words, data: {card: name}},
+    judgement, isPlayed && "was played"].filter(Boolean).join(", ");
+  const choose = scene.choose && !isPlayed;
+  return el(choose ? "button" : "div", {class: `pick ${kind}${isPlayed ? " played" : ""}`,
+    type: choose ? "button" : null, role: choose ? null : "img", data: {card: name},
+    "aria-label": choose ? `${words}, press to try it` : words,
+    on: choose ? {click: () => scene.choose(name)} : {}},
   card(name, "small"), el("span", {class: "worth"},
-    el("span", {class: "known"}, verdict.sign && el("i", {text: verdict.sign}), known),
+    el("span", {class: "known"}, sign && el("i", {text: sign}), known),
     half && el("span", {class: "seen", text: half.trim()}),
     seen && el("span", {class: "seen", text: seen})));
 }

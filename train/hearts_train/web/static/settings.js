@@ -10,6 +10,7 @@ const DEFAULTS = {
   pace: "calm", // calm | quick | none: how long a finished trick stays
   tap: "two", // two | one taps play a card
   name: "",
+  strength: "easy", // the agent of "Play now"
 };
 
 /** @type {Record<string, string>} */

@@ -1,6 +1,6 @@
 // The dialogs of a table (scores, last trick, rules) and the result of a deal.
 
-import {cardName, cardText, chip, chips} from "hearts/cards.js";
+import {chip, chips, withSigns} from "hearts/cards.js";
 import {ask, button, el} from "hearts/dom.js";
 import {counted, does, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
@@ -57,7 +57,7 @@ export function showLast(table) {
 /** Shows the rules in sentences. @param {Table} table */
 export function showRules({rules}) {
   return ask({title: rules.title, buttons: [["", "Close"]], wide: true,
-    body: rules.text.map((text) => el("p", {text: text.replace(/\b[2-9TJQKA][CDSH]\b/g, cardText)}))});
+    body: rules.text.map((text) => el("p", {text: withSigns(text)}))});
 }
 
 /**
@@ -86,7 +86,7 @@ export function result(table, next) {
   return el("section", {class: "result", "aria-labelledby": "verdict"},
     el("h2", {id: "verdict", tabindex: "-1", text: verdict(table)}),
     first && el("p", {text: first}),
-    table.you !== null && lesson(over.deal, table.you),
+    table.you !== null && lesson(over.deal, table.you, table.players),
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores and hands"},
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Player"}),
         el("th", {scope: "col", class: "n", text: "Score"}),
@@ -95,18 +95,18 @@ export function result(table, next) {
         el("th", {scope: "col", text: "Cards dealt"}))), el("tbody", {}, ...rows))),
     over.kitty.length > 0 && el("p", {}, "Not dealt: ", chips(over.kitty)),
     el("div", {class: "buttons"}, main,
-      el("a", {class: "button", text: "Analyse", href: boardAt(over.deal, 0, table.near)}),
+      el("a", {class: "button", text: "Analyse", href: boardAt(over.deal, table.near)}),
       el("a", {class: "button", text: "Leave", href: "/"})));
 }
 
 /**
  * The costliest card of a seat, once the server has found it.
- * @param {string} deal @param {number} seat
+ * @param {string} deal @param {number} seat @param {number} players
  */
-function lesson(deal, seat) {
+function lesson(deal, seat, players) {
   const line = el("p", {class: "lesson", role: "status", text: "Looking at your cards …"});
   asked("/api/costliest", {deal, seat}).then(({choices, card}) => {
-    if (choices) line.replaceChildren(...costliest(card, deal, seat));
+    if (choices) line.replaceChildren(...costliest(card, deal, seat, players));
     else line.remove();
   }, () => line.remove());
   return line;
@@ -115,16 +115,16 @@ function lesson(deal, seat) {
 /**
  * The costliest card in a sentence, with a link to the board.
  * @param {any} card null if nothing was given away
- * @param {string} deal @param {number} seat
+ * @param {string} deal @param {number} seat @param {number} players
  * @returns {Array<Node|string>}
  */
-function costliest(card, deal, seat) {
+function costliest(card, deal, seat, players) {
   if (!card) return ["You gave nothing away: no other card was clearly better."];
   const {at, trick, played, best, lost} = card;
-  const place = ` in trick ${trick}`;
-  return ["Your costliest card: ", el("a", {href: boardAt(deal, at, seat),
-    "aria-label": `${cardName(played)}${place}, on the board`}, cardText(played), place),
-  `, ${counted(Math.round(lost), "point")}; `, chip(best), " was better."];
+  return ["Your costliest card: ", el("a", {href: boardAt(deal, seat, at)}, chip(played),
+    ` in trick ${trick}`, el("span", {class: "unseen", text: ", on the board"})), ". With ",
+  chip(best), ` you would have done better by ${number(lost)} on average, counted as ${players > 2
+    ? "the others’ average" : "your opponent’s points"} less yours.`];
 }
 
 /**

@@ -34,6 +34,13 @@ export class Table {
     return this.turn !== null && this.turn === this.you && this.legal.length > 0;
   }
 
+  /** True if you lead and hold a heart that may not be led yet. */
+  get heldBack() {
+    const {trick, history, hand, hearts_broken: broken} = this.facts;
+    return this.isMyTurn && !trick.length && history.length > 0 && !broken
+      && hand.some((card) => card[1] === "H" && !this.legal.includes(card));
+  }
+
   /** The number of the trick on the table, from 1. */
   get trickNumber() {
     const {history, trick} = this.facts;
@@ -132,7 +139,12 @@ export function asked(table) {
     return `Waiting for ${table.who(turn)} to ${doing}.`;
   }
   if (view.phase !== "play") return ""; // the choice has its own line
-  if (!view.trick.length) return "Your turn: lead a card.";
+  if (!view.trick.length) {
+    const isFixed = !view.history.length && table.rules.fields.first_lead !== "eldest_hand";
+    if (!isFixed) return `Your turn: lead a card${table.heldBack ? ", but no heart yet" : ""}.`;
+    return table.legal.length > 1 ? "Your turn: lead any club. The first trick begins with one."
+      : `Your turn: lead the ${cardName(table.legal[0])}. The lowest club leads the first trick.`;
+  }
   const suit = view.trick[0][1][1];
   return table.legal.every((card) => card[1] === suit)
     ? `Your turn: follow ${SUITS[suit]} ${SIGNS[suit]}.`

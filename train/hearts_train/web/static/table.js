@@ -1,7 +1,7 @@
 // A table: shows the server's states one after the other, and the events between them.
 
 import {cardText} from "hearts/cards.js";
-import {advised, showExchange, showMoon} from "hearts/choices.js";
+import {showExchange, showMoon} from "hearts/choices.js";
 import {begins, isHeld, isSecond} from "hearts/clicks.js";
 import {button, el, lost, notice, say} from "hearts/dom.js";
 import {Felt} from "hearts/felt.js";
@@ -318,14 +318,14 @@ class Room {
     this.ask("undo", {seq: (this.queue.at(-1) || this.table).seq});
   }
 
-  /** Raises the card that the best player would choose. */
+  /** Raises the card, or the cards to pass, that the best player would choose. */
   async hint() {
     const {seq} = this.table;
     this.say("Looking for a good card …");
     const hint = await this.ask("hint", {seq});
     if (!hint || this.table.seq !== seq) return;
-    this.hand.suggest(hint.action);
-    this.say(advised(hint));
+    this.hand.suggest(hint.actions);
+    this.say(hint.text);
   }
 
   /** @param {string} text */

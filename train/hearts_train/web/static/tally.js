@@ -2,29 +2,39 @@
 
 import {OTHERS, chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
-import {BLUNDER, SLIP} from "hearts/line.js";
 
 /**
- * The head of a deal: the scores and the summary.
+ * The head of a deal: the scores, the costliest cards as links, and the summary folded.
  * @param {any} deal @param {number} bottom the seat that comes first
+ * @param {(at: number) => void} go
  */
-export function summaryOf({names, scores, rules, tags, summary}, bottom) {
+export function summaryOf({names, scores, rules, tags, summary, players}, bottom, go) {
   const order = names.map((_, i) => (bottom + i) % names.length);
   const heads = order.map((seat) => (scores ? `${names[seat]} ${scores[seat]}` : names[seat]));
   return el("header", {class: "summary"}, el("h2", {text: heads.join(" : ")}),
-    el("p", {class: "about-deal",
+    el("p", {class: "verdict"}, ...players[bottom].verdict.map((part) => (typeof part === "string"
+      ? part : button(part[1], () => go(part[0]), {class: "link"})))),
+    el("details", {}, el("summary", {text: "All figures"}), el("p", {class: "about-deal",
       text: [rules.title, tags.Event, tags.Date].filter(Boolean).join(" · ")}),
-    el("p", {text: summary.join(" ").replace(/-(?=\d)/g, "−")}));
+    el("p", {text: summary.join(" ").replace(/-(?=\d)/g, "−")})));
 }
 
-/** The meaning of the figures on the cards. @param {any} deal */
-export function legend({exact}) {
+/**
+ * The meaning of the bars and of the figures on the cards.
+ * @param {any} deal @param {string} name the seat of the bars
+ * @param {boolean} canTry
+ */
+export function legend({exact, marks}, name, canTry) {
   const mark = (kind, text) => el("span", {class: `stamp ${kind}`, text});
-  return el("p", {class: "legend"}, el("span", {}, el("b", {text: "Under a card"}),
+  return el("p", {class: "legend"}, canTry && el("span", {},
+    el("b", {text: "Tap another card"}), " that may be played to try it."),
+  el("span", {}, el("b", {text: "The bars"}), `: the margin of ${name === "You" ? "you" : name} after `
+    + `each card, up if it wins${exact ? ", with all cards open and the best play from there" : ""}.`),
+  el("span", {}, el("b", {text: "Under a card"}),
     ": the points by which its player wins the deal with it, on average over all hands that it "
     + `cannot see; then ${exact ? "the same with all cards open" : "± half its 95 % interval"}.`),
-  mark("best", "✓ best"), mark("slip", `? ${SLIP} or more worse`),
-  mark("blunder", `?? ${BLUNDER} or more`), mark("played", "played"));
+  mark("best", "✓ best"), mark("slip", `? ${marks.slip} or more worse`),
+  mark("blunder", `?? ${marks.blunder} or more`), mark("played", "played"));
 }
 
 /**
@@ -40,12 +50,12 @@ export function cardList(deal, go) {
     const trick = moment?.trick || 0;
     const isFirst = trick !== before;
     before = trick;
-    const {lost, better} = givenAway(moment);
+    const {given = "", instead = []} = moment || {};
     return el("tr", {class: isFirst ? "first" : ""},
       el("td", {class: "n", text: isFirst && trick ? String(trick) : ""}),
       el("td", {class: "player", text: deal.names[seat]}),
-      el("td", {}, cardButton(action, moment, () => go(at))), el("td", {class: "n", text: lost}),
-      el("td", {class: "better"}, ...better.map(chip)));
+      el("td", {}, cardButton(action, moment, () => go(at))), el("td", {class: "n", text: given}),
+      el("td", {class: "better"}, ...instead.map(chip)));
   });
   const heads = ["Trick", "Player", "Card", "Given away", "Better"].map((text) =>
     el("th", {scope: "col", class: ["Trick", "Given away"].includes(text) ? "n" : null, text}));
@@ -78,13 +88,29 @@ function cardButton(action, moment, press) {
 }
 
 /**
- * The points that a card gave away and the better cards, empty if it was forced.
- * @param {any} moment
+ * The margin after each card as bars, with the seat's mistakes marked. A click goes there.
+ * @param {any} deal @param {number} bottom @param {(at: number) => void} go
  */
-function givenAway(moment) {
-  const isForced = !moment || Object.keys(moment.means || {}).length === 1
-    || Object.keys(moment.values || {}).length === 1;
-  if (isForced || !moment.worlds) return {lost: "", better: []};
-  const isBest = !moment.expected_loss || moment.better.includes(moment.card);
-  return {lost: moment.expected_loss.toFixed(2), better: isBest ? [] : moment.better.slice(0, 2)};
+export function strip({names, players, steps, moments, rules}, bottom, go) {
+  const {course, mistakes} = players[bottom];
+  const marks = new Map(moments.map(({number, mark}) => [number, mark]));
+  const margins = new Map(course);
+  const bars = steps.map((_, at) => {
+    const margin = margins.get(at);
+    const bar = el("span", {class: margin === undefined ? "bar none" : margin < 0 ? "bar down" : "bar",
+      data: {at}, on: {click: () => go(at)}}, el("i"),
+    mistakes.includes(at) && el("b", {text: marks.get(at)}));
+    bar.style.setProperty("--margin", String(margin ?? 0));
+    return bar;
+  });
+  const element = el("div", {class: "strip", role: "img",
+    "aria-label": `The margin of ${names[bottom]} after each card, mistakes marked`}, ...bars);
+  element.style.setProperty("--most", String(rules.most));
+  return {
+    element,
+    /** @param {number} at */
+    show(at) {
+      for (const [place, bar] of bars.entries()) bar.classList.toggle("now", place === at);
+    },
+  };
 }
