@@ -67,8 +67,10 @@ export function boardAt(deal, seat, at) {
  * @param {number} at the number of that card
  */
 export function joined(deal, line, at) {
-  const before = ([number]) => number < at;
-  return {...line, moments: [...deal.moments.filter(({number}) => number < at), ...line.moments],
+  const before = (number) => number < at;
+  return {...line, moments: [...deal.moments.filter(({number}) => before(number)), ...line.moments],
     players: line.players.map((player, seat) => ({...player,
-      course: [...deal.players[seat].course.filter(before), ...player.course]}))};
+      mistakes: [...deal.players[seat].mistakes.filter(before), ...player.mistakes],
+      course: [...deal.players[seat].course.filter(([number]) => before(number)),
+        ...player.course]}))};
 }

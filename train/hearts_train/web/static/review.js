@@ -68,7 +68,7 @@ class Review {
     ];
     const [first, back, on, last] = this.walk;
     this.list = cardList(deal, go);
-    this.strip = strip(deal, bottom, go);
+    this.strip = strip(deal, bottom, this.played.steps.length, go);
     this.onward = context.playOn && button("Play on from here",
       () => context.playOn(deal, this.at, bottom));
     const ways = [
@@ -122,8 +122,13 @@ class Review {
   /** Plays another card here. @param {string} card */
   async choose(card) {
     const {deal, at} = this;
+    this.where.textContent = "Trying it …";
     const line = await this.context.tried(deal.deal, at, card);
-    if (!line || this.deal !== deal || this.at !== at) return;
+    if (this.deal !== deal || this.at !== at) return;
+    if (!line) {
+      this.show();
+      return;
+    }
     if (this.left < 0) this.left = at;
     this.build(joined(deal, line, at), at + 1);
     this.stage.focus({preventScroll: true});
@@ -174,7 +179,7 @@ class Review {
     const trick = Math.min(table.tricks + 1, deal.rules.tricks);
     this.where.replaceChildren(mover === null
       ? deal.scores ? "The end" : "As far as it was played" : table.passing ? "The exchange"
-      : `Trick ${trick} · ${does(deal.names[mover], played ? "plays" : "is")}${played ? "" : " to play"} `,
+      : `Trick ${trick} · ${played ? does(deal.names[mover], "plays") : `${deal.names[mover]} to play`} `,
     played && !OTHERS[played] ? chip(played) : "", moment && moment.mark ? ` ${moment.mark}` : "");
     const [first, back, on, last] = this.walk;
     for (const one of [first, back]) one.setAttribute("aria-disabled", String(at === 0));

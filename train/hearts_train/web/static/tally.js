@@ -28,7 +28,7 @@ export function legend({exact, marks}, name, canTry) {
   const mark = (kind, text) => el("span", {class: `stamp ${kind}`, text});
   return el("p", {class: "legend"}, canTry && el("span", {},
     el("b", {text: "Tap another card"}), " that may be played to try it."),
-  el("span", {}, el("b", {text: "The bars"}), `: the margin of ${name === "You" ? "you" : name} after `
+  el("span", {}, el("b", {text: "The bars"}), `: ${name === "You" ? "your margin" : `the margin of ${name}`} after `
     + `each card, up if it wins${exact ? ", with all cards open and the best play from there" : ""}.`),
   el("span", {}, el("b", {text: "Under a card"}),
     ": the points by which its player wins the deal with it, on average over all hands that it "
@@ -89,9 +89,10 @@ function cardButton(action, moment, press) {
 
 /**
  * The margin after each card as bars, with the seat's mistakes marked. A click goes there.
- * @param {any} deal @param {number} bottom @param {(at: number) => void} go
+ * @param {any} deal @param {number} bottom @param {number} count of the bars that fit
+ * @param {(at: number) => void} go
  */
-export function strip({names, players, steps, moments, rules}, bottom, go) {
+export function strip({names, players, steps, moments, rules}, bottom, count, go) {
   const {course, mistakes} = players[bottom];
   const marks = new Map(moments.map(({number, mark}) => [number, mark]));
   const margins = new Map(course);
@@ -106,6 +107,7 @@ export function strip({names, players, steps, moments, rules}, bottom, go) {
   const element = el("div", {class: "strip", role: "img",
     "aria-label": `The margin of ${names[bottom]} after each card, mistakes marked`}, ...bars);
   element.style.setProperty("--most", String(rules.most));
+  element.style.setProperty("--count", String(Math.max(count, steps.length)));
   return {
     element,
     /** @param {number} at */
