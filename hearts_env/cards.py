@@ -38,6 +38,13 @@ _ORDER = {card: place for place, card in enumerate(ALL_CARDS)}
 # Letters for suit signs. U+FE0E and U+FE0F, which phones add to suit signs, are dropped.
 _LETTERS = str.maketrans("♣♦♠♥", SUITS, "\ufe0e\ufe0f" + BYTE_ORDER_MARK)
 
+_SIGNS = str.maketrans({"T": "10"} | dict(zip(SUITS, "♣♦♠♥", strict=True)))
+
+
+def card_text(card: str) -> str:
+    """Return a card as people read it, such as ``10♠``."""
+    return card.translate(_SIGNS)
+
 
 def suit_of(card: str) -> int:
     """Return the suit of a card's name: 0 to 3 for clubs, diamonds, spades, hearts."""

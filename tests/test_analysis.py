@@ -10,6 +10,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import Game
+from hearts_env.cards import card_text
 from hearts_env.solve import solve_double_dummy
 from hearts_train.measure.analysis import (
     Hint,
@@ -132,25 +133,25 @@ def test_analyse_command_prints_or_writes_a_report(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("margins", "said"),
     [
-        ((-13.5, -17.25), "With it you lose by 13.5 on average, with 4D by 17.2."),
-        ((3.04, 1.0), "With it you win by 3.0 on average, with 4D by 1.0."),
-        ((2.0, -0.5), "With it you win by 2.0 on average, with 4D you lose by 0.5."),
-        ((1.0, 0.04), "With it you win by 1.0 on average, with 4D you come out even."),
+        ((-13.5, -17.25), "With it you lose by 13.5 on average, with 4♦ by 17.2."),
+        ((3.04, 1.0), "With it you win by 3.0 on average, with 4♦ by 1.0."),
+        ((2.0, -0.5), "With it you win by 2.0 on average, with 4♦ you lose by 0.5."),
+        ((1.0, 0.04), "With it you win by 1.0 on average, with 4♦ you come out even."),
     ],
 )
 def test_advice_gives_both_outcomes_in_words(margins, said) -> None:
     game = Game.deal("two_player", 3)
     cards = [game.rules.deck.index(card) for card in ("AD", "4D")]
     worths = tuple(Worth(*pair, 0.0, False) for pair in zip(cards, margins, strict=True))
-    assert advice([Hint("pimc", cards[0], worths)], game) == f"Best: AD. {said}"
+    assert advice([Hint("pimc", cards[0], worths)], game) == f"Best: A♦. {said}"
 
 
 def test_advice_says_when_every_card_is_as_good() -> None:
     game = Game.deal("two_player", 3)
     worths = tuple(Worth(card, -12.0, 0.0, True) for card in (3, 4, 5))
-    assert advice([Hint("pimc", 3, worths)], game) == (
-        f"Best: {game.rules.deck[3]}, but every card is as good: you lose by 12.0 on average."
-    )
+    best = f"Best: {card_text(game.rules.deck[3])}"
+    said = advice([Hint("pimc", 3, worths)], game)
+    assert said == f"{best}, but every card is as good: you lose by 12.0 on average."
 
 
 def test_hints_of_an_exchange_name_every_card() -> None:
@@ -160,7 +161,7 @@ def test_hints_of_an_exchange_name_every_card() -> None:
     names = [game.rules.deck[one.action] for one in found]
     assert len(set(names)) == 3
     assert set(names) <= set(game.hand(seat))
-    assert advice(found, game) == f"Best: pass {' '.join(names)}."
+    assert advice(found, game) == f"Best: pass {' '.join(map(card_text, names))}."
     assert game == Game.deal("classic", 2)
     game.play(found[0].action)
     assert [one.action for one in hints(pro, game)] == [one.action for one in found[1:]]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname, urlopen
 
 import pytest
 
@@ -49,6 +55,23 @@ def test_replay_shows_the_award_of_the_kitty(tmp_path):
         " 2. player 1 leads: 5♦ 4♦   taken by player 1",
         " 3. player 1 leads: 2♥ 3♥   taken by player 0, +2, and the kitty Q♠ 4♥ +14",
     ]
+
+
+def test_replay_opens_the_board_of_all_deals(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    games = [micro_record().game, micro_record().game]
+    (tmp_path / "games.txt").write_text("\n".join(game.to_text() for game in games))
+    mistake(
+        run("replay", tmp_path / "games.txt", "--board", "--plot", "a.gif"), "--board", "--plot"
+    )
+    assert not opened
+    assert run("replay", tmp_path / "games.txt", "--board").exit_code == 0
+    (page,) = opened
+    with urlopen(page) as file:
+        found = re.search(r'id="deals">(.*?)</script>', file.read().decode(), re.DOTALL)
+    assert [deal["scores"] for deal in json.loads(found[1])] == [game.scores() for game in games]
+    shutil.rmtree(Path(url2pathname(urlsplit(page).path)).parent)
 
 
 def test_replay_writes_an_animation(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import Game, Rules
+from hearts_env.cards import card_text
 from hearts_env.game.notation import parse_records
 from hearts_train.cli.terminal import TerminalGame, new_game, saved_game
 from hearts_train.measure.analysis import best_hinter, hint
@@ -71,7 +72,7 @@ def test_play_answers_help_hint_and_wrong_cards(tmp_path):
     assert text.startswith("two_player, seed 3. Take as few points as you can: each heart costs 1,")
     assert text.count("Type a card like QS or 10h") == 2
     assert "Best: 2♣." in text
-    assert "A♠ cannot be played now; choose from 2C." in text
+    assert "A♠ cannot be played now; choose from 2♣." in text
     assert "9♣ is not in your hand" in text
     assert "highest trump (hearts)" in text
     assert re.search(r" 1\. You lead: 2♣ \S+   taken by standard", text)
@@ -96,14 +97,15 @@ def test_shooter_chooses_how_the_moon_is_scored(choice, scores, capsys):
     assert "AH" in game.game.hand(0)
     assert game.play(None, lambda prompt: choice if "others" in prompt else play(prompt))
     assert game.game.scores() == scores
-    assert "You choose to" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "You choose to" in out
+    assert out.endswith(f"You won by {scores[1] - scores[0]}.\n")
 
 
 def test_play_shows_only_what_the_player_may_know():
     game = Game.deal("two_player", 6)
     result = run("play", "--opponent", "pro", "--seed", 6, input="hint\n")
-    symbols = dict(zip("CDSH", "♣♦♠♥", strict=True))
-    hidden = {card[0] + symbols[card[1]] for card in (*game.hand(1), *game.kitty)}
+    hidden = {*map(card_text, (*game.hand(1), *game.kitty))}
     leads = re.findall(r"pro leads: (\S+)", result.stdout)
     assert leads
     assert not {card for card in hidden - {*leads} if card in result.stdout}
@@ -117,11 +119,10 @@ def test_exchange_shows_no_cards_passed_by_others():
     assert "3 cards to pass left." in text
     assert "1 card to pass left." in text
     assert re.search(r"You pass (\S+ ){2}\S+ left and receive (\S+ ){2}\S+\.", text)
-    symbols = dict(zip("CDSH", "♣♦♠♥", strict=True))
     received, told = re.search(r"receive (.*?)\.\n(.*)", text, re.DOTALL).groups()
-    own = {card[0] + symbols[card[1]] for card in game.hand(0)} | {*received.split()}
-    played = {*re.findall(r"[\dTJQKA][♣♦♠♥]", told.partition("Your hand")[0])}
-    shown = {*re.findall(r"[\dTJQKA][♣♦♠♥]", text)}
+    own = {*map(card_text, game.hand(0))} | {*received.split()}
+    played = {*re.findall(r"(?:10|[\dJQKA])[♣♦♠♥]", told.partition("Your hand")[0])}
+    shown = {*re.findall(r"(?:10|[\dJQKA])[♣♦♠♥]", text)}
     assert shown - own == played - own
     assert len(played - own) <= 3
 

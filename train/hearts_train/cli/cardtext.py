@@ -12,18 +12,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hearts_env import PlayerView, Rules
-from hearts_env.cards import MOON_CHOICES, SUITS
+from hearts_env.cards import MOON_CHOICES, SUITS, card_text
 from hearts_train import console
 
 if TYPE_CHECKING:
     from hearts_train.measure.analysis import Hint
-
-_SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
-
-
-def card_text(card: str) -> str:
-    """Format a card, as in ``Q♠``."""
-    return card[:-1] + _SYMBOLS[card[-1]]
 
 
 def cards_text(cards: Iterable[str]) -> str:
@@ -93,7 +86,7 @@ def describe(found: Sequence[Hint], view: PlayerView) -> list[str]:
         name = view.rules.action_name(action)
         return MOON_CHOICES.get(name) or card_text(name)
 
-    lines, first = [advice(found, view, card_text)], found[0]
+    lines, first = [advice(found, view)], found[0]
     if first.worths:
         ways = f"{first.worlds} of the" if first.is_sample else f"all {first.worlds}"
         ways = f"{ways} possible deals" if first.worlds > 1 else "the only possible deal"

@@ -7,9 +7,10 @@ import keyword
 import secrets
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,6 +30,9 @@ from hearts_train.cli.options import (
     rules_of,
 )
 from hearts_train.console import Mistake
+
+if TYPE_CHECKING:
+    from hearts_env.game.notation import Record
 
 
 @app.command(epilog="Example: hearts play --rules 'party players=5' --opponent standard")
@@ -128,19 +132,47 @@ def replay(
             help="Draw every position, with all cards open, in an animation.",
         ),
     ] = None,
+    board: Annotated[
+        bool,
+        typer.Option("--board", help="Open the analysis board of the deals in a browser."),
+    ] = False,
 ) -> None:
-    """Print or draw recorded deals trick by trick."""
+    """Print or draw recorded deals trick by trick, or open them on the analysis board."""
     from hearts_train.cli import replay as shown
     from hearts_train.cli.cardtext import show
 
     if plot is not None and plot.suffix.lower() != ".gif":
         raise Mistake(f"--plot: {plot} does not end in .gif; give a name that does")
+    if plot is not None and board:
+        raise Mistake("--board: it does not go with --plot; give one of them")
     records = shown.read_records(file)
+    if board:
+        _open_board(records)
+        return
     if plot is not None:
         console.say(f"{shown.write_animation(records, plot)} positions in {plot}")
         return
     for number, record in enumerate(records, 1):
         show("\n".join(shown.lines_of(record, number, len(records))))
+
+
+def _open_board(records: Sequence[Record]) -> None:
+    """Write the analysis board of deals to a temporary file and open it in a browser."""
+    import tempfile
+    import webbrowser
+
+    from hearts_env.support.files import write_whole
+    from hearts_train.web.assets import board_page
+    from hearts_train.web.review import review
+
+    documents = []
+    for place, record in enumerate(records, 1):
+        with console.progress(f"deal {place} of {len(records)}") as report:
+            documents.append(review(record, progress=report))
+    page = Path(tempfile.mkdtemp(prefix="hearts-")) / "board.html"
+    write_whole(page, board_page(documents))
+    console.say(f"The board is in {page}")
+    webbrowser.open(page.as_uri())
 
 
 @app.command(epilog="Example: hearts analyse deal.txt --html deal.html")

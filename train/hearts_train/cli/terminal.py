@@ -14,7 +14,7 @@ from hearts_agents.base import check_rules
 from hearts_agents.guard import ask_one
 from hearts_agents.spec import AgentSpec
 from hearts_env import Game, HeartsError, NotationError, PlayerView, Rules
-from hearts_env.cards import MOON_CHOICES, parse_card
+from hearts_env.cards import MOON_CHOICES, card_text, parse_card
 from hearts_env.game.notation import Record
 from hearts_env.render.scene import count_text
 from hearts_env.rules.explain import aim, explain
@@ -22,9 +22,9 @@ from hearts_env.seeds import secret_seed
 from hearts_env.support.files import write_whole
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
-from hearts_train.cli.cardtext import card_text, cards_text, describe, hand_text, show
+from hearts_train.cli.cardtext import cards_text, describe, hand_text, show
 from hearts_train.cli.replay import dealt, footer, read_records, steps
-from hearts_train.measure.analysis import best_hinter, hints
+from hearts_train.measure.analysis import best_hinter, hints, outcome
 from hearts_train.measure.participants import trained_rules
 
 COMMANDS = "Type a card like QS or 10h, or: hint, rules, quit. Enter plays a forced card."
@@ -111,7 +111,8 @@ class TerminalGame:
                 self.game.play(action)
                 self._save(path)
         self._tell()
-        show("\n".join([*dealt(self.record), footer(self.record)]))
+        ending = [footer(self.record), outcome(self.game, 0, self.record.names()[0])]
+        show("\n".join([*dealt(self.record), *ending]))
         return True
 
     def _save(self, path: Path | None) -> None:
@@ -152,7 +153,7 @@ class TerminalGame:
                     return names[card]
                 else:
                     why = "cannot be played now" if card in view.hand else "is not in your hand"
-                    show(f"{card_text(card)} {why}; choose from {' '.join(names)}.")
+                    show(f"{card_text(card)} {why}; choose from {' '.join(map(card_text, names))}.")
             except NotationError:
                 show(COMMANDS)
             except HeartsError as error:

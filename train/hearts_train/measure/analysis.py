@@ -17,7 +17,7 @@ card.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ from hearts_agents.search import Pimc
 from hearts_agents.user_code import blamed
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.cards import MOON_CHOICES
+from hearts_env.cards import MOON_CHOICES, card_text
 from hearts_env.solve import TranspositionTable, solve_double_dummy
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.progress import Progress
@@ -272,11 +272,11 @@ def card_table(analysis: Analysis) -> ResultTable:
             [
                 str(m.trick),
                 analysis.names[m.player],
-                f"{m.card} {m.mark}".rstrip(),
+                f"{card_text(m.card)} {m.mark}".rstrip(),
                 *worth,
                 "" if forced else given,
                 "" if forced else str(m.worlds),
-                "" if forced or is_best else " ".join(m.better[:3]),
+                "" if forced or is_best else " ".join(map(card_text, m.better[:3])),
             ]
         )
     return ResultTable(f"{analysis.game.rules.name}, card by card", columns, rows)
@@ -306,20 +306,20 @@ def mistakes(analysis: Analysis, player: int) -> list[Moment]:
     return [m for m in analysis.moments if m.player == player and m.mark]
 
 
-def verdict(
-    analysis: Analysis, player: int, card_text: Callable[[str], str] = str
-) -> Iterator[Part]:
-    """Yield a player's result and costliest cards, as parts of sentences.
+def outcome(game: Game, player: int, name: str) -> str:
+    """Return the result of a finished deal for a player as a sentence."""
+    margin = game.margins()[player]
+    how = "won" if margin > 0 else "lost"
+    than = "" if game.rules.players == 2 else " against the others' average"
+    text = f"{how} by {_figure(abs(margin))}{than}" if margin else "came out even"
+    return f"{_subject(name)} {text}."
 
-    `card_text` formats a card.
-    """
+
+def verdict(analysis: Analysis, player: int) -> Iterator[Part]:
+    """Yield a player's result and costliest cards, as parts of sentences."""
     game, name = analysis.game, analysis.names[player]
     if game.is_over:
-        margin = game.margins()[player]
-        how = "won" if margin > 0 else "lost"
-        than = "" if game.rules.players == 2 else " against the others' average"
-        text = f"{how} by {_figure(abs(margin))}{than}" if margin else "came out even"
-        yield f"{_subject(name)} {text}. "
+        yield f"{outcome(game, player, name)} "
     found = mistakes(analysis, player)
     worst = sorted(found, key=lambda m: -m.expected_loss)[: len(_NUMBERS) - 1]
     if not worst:
@@ -339,9 +339,9 @@ def _figure(number: float) -> str:
     return f"{round(number, 1):g}"
 
 
-def verdict_text(analysis: Analysis, player: int, card_text: Callable[[str], str] = str) -> str:
+def verdict_text(analysis: Analysis, player: int) -> str:
     """Return `verdict` as text."""
-    parts = verdict(analysis, player, card_text)
+    parts = verdict(analysis, player)
     return "".join(part if isinstance(part, str) else part[1] for part in parts)
 
 
@@ -488,15 +488,12 @@ def hints(agent: Agent, game: Game) -> list[Hint]:
             return found
 
 
-def advice(
-    found: Sequence[Hint], position: Game | PlayerView, card_text: Callable[[str], str] = str
-) -> str:
+def advice(found: Sequence[Hint], position: Game | PlayerView) -> str:
     """Return the hints of a turn as one or two sentences.
 
     Args:
         found: the hints, as `hints` returns them.
         position: the position, or the acting player's view of it.
-        card_text: formats a card.
     """
     names = [position.rules.action_name(one.action) for one in found]
     if position.phase == "pass":

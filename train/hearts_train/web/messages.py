@@ -28,7 +28,6 @@ from hearts_agents.programs.process import dump
 from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.cards import SUITS
 from hearts_env.rules.explain import aim, explain
 from hearts_env.rules.presets import PRESETS
 from hearts_env.support.errors import quoted
@@ -243,14 +242,6 @@ def title_of(name: str) -> str:
     title = words.get(preset) or preset.replace("_", " ").capitalize()
     rest = re.sub(r"^players=(\d)", r"\1 players", rest)
     return f"{title} ({rest})" if rest else title
-
-
-_SIGNS = str.maketrans({"T": "10"} | dict(zip(SUITS, "♣♦♠♥", strict=True)))
-
-
-def symbols(card: str) -> str:
-    """Return a card as people read it, such as ``10♠``."""
-    return card.translate(_SIGNS)
 
 
 def presets_json() -> list[dict[str, Any]]:

@@ -26,7 +26,6 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.analysis import advice, best_hinter, hints
 from hearts_train.measure.participants import Participant
-from hearts_train.web.messages import symbols
 from hearts_train.web.table import Refusal, Seat
 
 STRENGTHS = {
@@ -168,7 +167,7 @@ class Listed(Participant):
         return {
             "agent": self.name,
             "actions": [name(one.action) for one in found],
-            "text": advice(found, game, symbols),
+            "text": advice(found, game),
             "worths": worths,
         }
 

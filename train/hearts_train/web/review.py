@@ -29,7 +29,7 @@ from hearts_train.measure.analysis import (
     summary,
     verdict,
 )
-from hearts_train.web.messages import symbols, title_of
+from hearts_train.web.messages import title_of
 
 Json = dict[str, Any]
 Step = list[Any]
@@ -99,7 +99,7 @@ def review(
         "marks": {"slip": SLIP, "blunder": BLUNDER},
         "players": [
             {
-                "verdict": list(verdict(found, p, symbols)),
+                "verdict": list(verdict(found, p)),
                 "mistakes": [moment.number for moment in mistakes(found, p)],
                 "course": _course(found, p),
             }
