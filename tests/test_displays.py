@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from hearts_env import Game
-from hearts_train import compare, evaluate, exploit, solve, tournament
+from hearts_train import benchmark, compare, evaluate, exploit, solve, tournament
 from hearts_train.measure.analysis import analyse, card_table
 from tests.strategies import played_on
 from tests.test_cli import run
@@ -36,14 +36,14 @@ def timeless(text: str) -> list[str]:
         ("compare pro easy --deals 64", lambda: compare("pro", "easy", deals=64)),
         ("tournament easy pro --deals 4", lambda: tournament(["easy", "pro"], deals=4)),
         ("exploit easy --rules micro", lambda: exploit("easy", "micro")),
+        ("benchmark pro --track micro --deals 4", lambda: benchmark("pro", "micro", deals=4)),
         (
-            "exploit standard --rules micro --attackers belief,lbr",
-            lambda: exploit("standard", "micro", ["belief", "lbr"]),
+            "exploit standard --rules micro --attackers belief,lbr --deals 4",
+            lambda: exploit("standard", "micro", ["belief", "lbr"], deals=4),
         ),
-        pytest.param(
-            "exploit pro --rules two_player --attackers lbr --deals 2",
-            lambda: exploit("pro", "two_player", ["lbr"], deals=2),
-            marks=pytest.mark.slow,
+        (
+            "exploit pro --rules micro --attackers lbr --deals 4",
+            lambda: exploit("pro", "micro", ["lbr"], deals=4),
         ),
         (
             "exploit pro --rules mini --attackers best_response --deals 2",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,14 @@ from hearts_train.cli.reports import Work, command_line, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.benchmark import (
     TRACKS,
+    BenchmarkResult,
     encoded,
     read_benchmark,
     repeats_play,
     verify,
 )
-from hearts_train.measure.display import format_margin, short_names
+from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Example
-from hearts_train.measure.evaluation import OF_BOTH, opponents_table
 from hearts_train.measure.participants import trained_rules
 
 DECLARED = ("decisions", "authors", "code", "compute", "repeats")
@@ -77,7 +76,7 @@ def paths_in(spec: str) -> list[str]:
 
 def check(
     work: Work, path: Path, agent: str | None, **settings: Any
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[BenchmarkResult, list[str]]:
     """Play the result of a file again, and return the new record and the differences.
 
     Files in the agent's name are searched here first, then in the folder of the result.
@@ -119,11 +118,10 @@ def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> 
     raise typer.Exit(1)
 
 
-def show(record: dict[str, Any]) -> None:
-    """Print a record as a table."""
+def show(record: BenchmarkResult) -> None:
+    """Print a record as a table, with what its figures mean."""
     result, run = record["result"], record["run"]
-    columns, rows = figures_of(record)
-    console.print_table(title(result), columns, rows)
+    console.print_table(*record.table())
     agent = result["agent"]["name"]
     console.note(f"{short_names([agent])[agent]} {verdict(result)}")
     show_counted_faults(_faults(result), [Example(**one) for one in run["examples"]])
@@ -153,29 +151,6 @@ def _faults(result: dict[str, Any]) -> dict[str, int]:
     figures = result["opponents"]
     counts = {result["agent"]["name"]: sum(f["faults"] for f in figures)}
     return counts | {f["opponent"]: f["opponent_faults"] for f in figures}
-
-
-def title(result: dict[str, Any]) -> str:
-    """Return the title of a result's table."""
-    agent = result["agent"]["name"]
-    part = "" if result["is_full"] else " (a part of the track)"
-    return (
-        f"{short_names([agent])[agent]}, {result['protocol']}, {result['track']} "
-        f"{result['split']}: points per deal, 95 % interval over {result['deals']:,} duplicate "
-        f"deals{part}; {OF_BOTH}"
-    )
-
-
-def figures_of(record: dict[str, Any]) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Return columns and rows: one row per opponent, and one for their mean."""
-    result, names = record["result"], ("ms_per_decision", "opponent_ms_per_decision")
-    times = record["run"]["ms_per_card"]
-    figures = [
-        one | dict(zip(names, times[one["opponent"]], strict=True)) for one in result["opponents"]
-    ]
-    table = opponents_table("", figures, result["rules_in_full"]["players"])
-    mean = ["mean of all", format_margin(result["margin"], result["ci95"])]
-    return table.columns, [*table.rows, mean + [""] * (len(table.columns) - len(mean))]
 
 
 def exact_line(result: dict[str, Any]) -> str:

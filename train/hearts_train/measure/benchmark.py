@@ -42,9 +42,17 @@ from hearts_env.support.arguments import check_choice, check_number, check_path
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import json_object, read_limited
 from hearts_env.support.progress import Show, silent
+from hearts_env.support.tables import ResultTable
 from hearts_train.measure.contest import Contest, check_deals
+from hearts_train.measure.display import format_margin, short_names
 from hearts_train.measure.duel import deals_digest
-from hearts_train.measure.evaluation import Evaluation, evaluations, platform_versions
+from hearts_train.measure.evaluation import (
+    OF_BOTH,
+    Evaluation,
+    evaluations,
+    opponents_table,
+    platform_versions,
+)
 from hearts_train.measure.participants import AgentLike
 from hearts_train.measure.settings import WorkerSettings, takes
 from hearts_train.measure.statistics import mean_and_interval, rounded
@@ -142,6 +150,41 @@ TRACKS = {
 """The tracks by name."""
 
 
+class BenchmarkResult(dict[str, Any]):
+    """The record of a result, as ``hearts benchmark --json`` writes it.
+
+    Its parts are read by name, like ``found["result"]["margin"]``. ``print`` shows the table of the
+    command.
+    """
+
+    def table(self) -> ResultTable:
+        """Return the figures as a table: one row per opponent, and one for their mean."""
+        result, times = self["result"], self["run"]["ms_per_card"]
+        agent = result["agent"]["name"]
+        part = "" if result["is_full"] else " (a part of the track)"
+        title = (
+            f"{short_names([agent])[agent]}, {result['protocol']}, {result['track']} "
+            f"{result['split']}: points per deal, 95 % interval over {result['deals']:,} duplicate "
+            f"deals{part}; {OF_BOTH}"
+        )
+        names = ("ms_per_decision", "opponent_ms_per_decision")
+        figures = [
+            one | dict(zip(names, times[one["opponent"]], strict=True))
+            for one in result["opponents"]
+        ]
+        table = opponents_table(title, figures, result["rules_in_full"]["players"])
+        mean = ["mean of all", format_margin(result["margin"], result["ci95"])]
+        mean += [""] * (len(table.columns) - len(mean))
+        return table._replace(rows=[*table.rows, mean])
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as a plain dictionary of JSON types."""
+        return dict(self)
+
+
 # ---- an agent on a track -------------------------------------------------------------------------
 class Benchmark:
     """Plays an agent on a track and makes the record of the result."""
@@ -222,7 +265,7 @@ class Benchmark:
         save: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
         show: Show = silent,
-    ) -> dict[str, Any]:
+    ) -> BenchmarkResult:
         """Play the benchmark and return the record, with the arguments of ``benchmark``."""
         about = {
             "track": self.track.name,
@@ -328,7 +371,7 @@ def benchmark(
     resume: str | os.PathLike[str] | None = None,
     show: Show = silent,
     **settings: Unpack[WorkerSettings],
-) -> dict[str, Any]:
+) -> BenchmarkResult:
     """Play HeartsBench and return the record that ``hearts benchmark --json`` writes.
 
     Args:
@@ -362,7 +405,7 @@ def verify(
     isolate: bool = False,
     show: Show = silent,
     **settings: Unpack[WorkerSettings],
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[BenchmarkResult, list[str]]:
     """Play a record again in full, and return the new record and the differences.
 
     Without differences the record is correct.
@@ -464,7 +507,7 @@ def seal(result: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def record_of(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+def record_of(result: dict[str, Any], run: dict[str, Any]) -> BenchmarkResult:
     """Return the sealed record of a result, with JSON types: lists instead of tuples."""
     record = {
         "format": FORMAT,
@@ -473,7 +516,7 @@ def record_of(result: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
         "result": result,
         "run": run,
     }
-    return dict(json.loads(json.dumps(record, allow_nan=False)))
+    return BenchmarkResult(json.loads(json.dumps(record, allow_nan=False)))
 
 
 def encoded(record: dict[str, Any]) -> bytes:
