@@ -1,4 +1,4 @@
-"""Measure the speed of the package beside its peers: ``python -m bench speed``, or `make bench`.
+"""Measure the package: its speed beside its peers (`make bench`), and its attackers.
 
 The other scripts of this folder have their own ``--help``.
 """
@@ -57,6 +57,27 @@ def speed(
         console.note(f"drawn: {plot}")
     if as_json:
         console.print_json(to_json(results), as_json)
+
+
+@app.command(epilog="Example: python -m bench attackers pro --rules mini")
+def attackers(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The attacked agent.")],
+    rules: Annotated[str, typer.Option("--rules", metavar="NAME", help="A small deck.")] = "mini",
+    as_json: Json = None,
+) -> None:
+    """Measure what share of a best response's margin each attacker finds, over all deals."""
+    from bench.attackers import calibrate
+
+    found = calibrate(agent, rules, console.progress)
+    rows = [
+        [gain["attacker"], f"{gain['margin']:+.4f}", f"{gain['ratio'] or 0:.1%}"]
+        for gain in found["gains"]
+    ]
+    rows.append(["best response", f"{found['exploitability']:+.4f}", ""])
+    title = f"attackers of {agent}, {found['rules']}: exact margin in points per deal"
+    console.print_table(title, ["attacker", "margin", "share"], rows)
+    if as_json:
+        console.print_json(found, as_json)
 
 
 if __name__ == "__main__":

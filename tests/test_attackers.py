@@ -9,8 +9,11 @@ import pickle
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hearts_train
+from bench.__main__ import app as bench
+from bench.attackers import exact_margin
 from hearts_agents import make_agent
 from hearts_agents.attackers import METHODS, Attacker
 from hearts_agents.base import Agent
@@ -23,11 +26,7 @@ from hearts_env.solve.best_response import best_response, exploitability, exploi
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_train.measure.contest import Contest, Task
-from hearts_train.measure.exploit import (
-    BEST,
-    Attack,
-    is_small,
-)
+from hearts_train.measure.exploit import BEST, is_small
 from hearts_train.measure.hands import HandContest
 from hearts_train.measure.statistics import mean_and_interval
 from tests.players import Drawing
@@ -170,26 +169,23 @@ def micro():
     return Tree("micro")
 
 
-def gains(agent, rules="micro", **options):
-    found = hearts_train.exploit(agent, rules, list(METHODS), **options)
-    return found, {gain.attacker: gain.margin for gain in found.gains}
+def gains(agent, **options):
+    """Return the exact margin of every attacker over an agent on `micro`."""
+    rules = Rules.preset("micro")
+    return {name: exact_margin(Attacker(agent, name, **options), rules) for name in METHODS}
 
 
 @pytest.mark.parametrize("name", ["easy", "standard", "pro", "pimc", "equilibrium"])
 def test_attackers_improve_and_stay_below_best_response(name, micro):
-    found, won = gains(name, tricks=2)
-    if name == "equilibrium":
-        assert found.exploitability == pytest.approx(0, abs=1e-9)
-        assert abs(won["lbr"]) <= 1e-9 >= max(won.values())
-        return
-    assert found.exploitability == pytest.approx(
-        exploitability_of(make_agent(name, seed=0), micro).exploitability
-    )
-    assert max(won.values()) <= found.exploitability + 1e-9
+    won = gains(name, tricks=2)
+    truth = exploitability_of(make_agent(name, seed=0), micro).exploitability
+    assert max(won.values()) <= truth + 1e-9
     assert won["belief"] <= min(won["lbr"], won["endings"]) + 1e-9
-    assert won["lbr_endings"] > 0.9 * found.exploitability
-    assert found.best.margin == max(won.values())
-    assert gains(name, tricks=3)[1]["endings"] == pytest.approx(found.exploitability)
+    if name == "equilibrium":
+        assert abs(won["lbr"]) <= 1e-9
+        return
+    assert won["lbr_endings"] > 0.9 * truth
+    assert gains(name, tricks=3)["endings"] == pytest.approx(truth)
 
 
 @pytest.mark.parametrize("method", ["lbr", "endings"])
@@ -197,7 +193,7 @@ def test_claimed_margin_is_won_in_play(method):
     """Play every deal of the deck from views alone."""
     agent = make_agent("pro", seed=0)
     attacker = Attacker(agent, method, tricks=2)
-    expected = gains("pro", tricks=2)[1][method]
+    expected = exact_margin(attacker, Rules.preset("micro"))
     won, deals = 0, list(all_deals(Rules.preset("micro")))
     for seat in range(2):
         games = [game.clone() for game in deals]
@@ -214,18 +210,17 @@ def test_claimed_margin_is_won_in_play(method):
 
 
 @pytest.mark.parametrize("name", ["pro", "easy"])
-def test_attacker_awake_in_some_tricks_wins_part(name):
+def test_attacker_awake_in_some_tricks_wins_part(name, micro):
     """Asleep it plays like the agent, mixing or not. Awake in all tricks it is unchanged."""
-    found, won = gains(name, tricks=2)
-    assert set(gains(name, tricks=2, awake=range(1, 4))[1].items()) == set(won.items())
-    assert gains(name, tricks=2, awake=[])[1] == pytest.approx(dict.fromkeys(METHODS, 0), abs=1e-9)
+    assert gains(name, tricks=2, awake=range(1, 4)) == gains(name, tricks=2)
+    assert gains(name, tricks=2, awake=[]) == pytest.approx(dict.fromkeys(METHODS, 0), abs=1e-9)
+    truth = hearts_train.exploitability(name, micro)
     for awake in ([1], [2, 3]):
-        result, part = gains(name, tricks=3, awake=awake)
-        assert result.awake == tuple(awake)
+        part = gains(name, tricks=3, awake=awake)
         assert part["belief"] <= part["lbr"] + 1e-9
-        assert 0 < part["endings"] <= found.exploitability + 1e-9
+        assert 0 < part["endings"] <= truth + 1e-9
         assert part["lbr_endings"] == pytest.approx(part["endings"])  # the best of these tricks
-    assert gains(name, tricks=3, awake=[2, 3])[1]["endings"] < found.exploitability - 0.01
+    assert gains(name, tricks=3, awake=[2, 3])["endings"] < truth - 0.01
 
 
 def test_sleeping_attacker_plays_like_the_agent():
@@ -290,12 +285,8 @@ def test_agent_without_probabilities_is_detected():
         drawn = hearts_train.exploit(Drawing(), "two_player", ["belief"], **asleep)
     assert drawn.is_one_draw
     assert drawn.noise > 0
-    assert hearts_train.exploit("standard", "two_player", ["belief"], **asleep).noise == 0
-    # On a small deck, all attackers and the best response attack one and the same draw.
-    with pytest.warns(UserWarning, match="drawing"):
-        found, won = gains(Drawing())
-    assert (found.is_one_draw, found.noise) == (True, 0)
-    assert 0 < won["belief"] <= max(won.values()) <= found.exploitability + 1e-9
+    found = hearts_train.exploit("standard", "two_player", ["belief"], **asleep)
+    assert (found.is_one_draw, found.noise, found.awake) == (False, 0, ())
 
 
 def test_invalid_attack_is_refused():
@@ -309,7 +300,7 @@ def test_invalid_attack_is_refused():
         ("pro", ["lbr"], {"awake": 7}, "awake 7"),
     ]:
         with raises_hearts_error(HeartsError, *said.split()):
-            Attack(agent, attackers=attackers, **options).run()
+            hearts_train.exploit(agent, "two_player", attackers, **options)
     for name, value in (("method", "x"), ("tricks", -1), ("epsilon", 2)):
         with raises_hearts_error(HeartsError, name):
             Attacker("pro", **{name: value})
@@ -333,16 +324,26 @@ def test_block_is_independent_of_earlier_blocks(most, monkeypatch):
 run = functools.partial(command, "exploit")
 
 
-def test_command_shows_exact_value_beside_attack():
-    done = run("pro", "--rules", "micro", "--attackers", "belief,lbr", "--json")
+def test_attackers_play_sampled_deals_of_small_decks():
+    words = ["pro", "--rules", "micro", "--attackers", "belief,easy", "--deals", 40, "--json"]
+    done = run(*words)
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["exploitability"] is None
+    assert [gain["attacker"] for gain in record["gains"]] == ["belief", "easy"]
+    assert [gain["deals"] for gain in record["gains"]] == [40, 40]
+    assert record["best"] == "belief"
+    assert "attacker is belief" in done.stderr
+
+
+def test_calibration_shows_shares_of_best_response():
+    done = CliRunner().invoke(bench, ["attackers", "pro", "--rules", "micro", "--json"])
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["exploitability"] == pytest.approx(0.308929, abs=1e-6)
-    assert [gain["attacker"] for gain in record["gains"]] == ["belief", "lbr"]
-    assert record["best"] == "lbr"
-    assert record["gains"][1]["ratio"] == pytest.approx(1)
+    found = {gain["attacker"]: gain["ratio"] for gain in record["gains"]}
+    assert found["lbr"] == pytest.approx(1)
     assert "100.0%" in done.stderr
-    assert "attacker is lbr" in done.stderr
 
 
 @pytest.mark.slow

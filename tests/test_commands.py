@@ -26,7 +26,7 @@ DONE = {
     "tournament": partial(tournament, ["easy", OWN], "party players=3", 2, 5),
     "benchmark": partial(benchmark, OWN, "micro", "test", 2, decisions=0),
     "duplicates": partial(exploit, OWN, "two_player", ["lbr", "pro"], deals=2, tricks=1, seed=3),
-    "all deals": partial(exploit, "easy", "micro", ["belief", OWN], awake=[2, 3]),
+    "small deck": partial(exploit, "easy", "micro", ["belief", OWN], deals=2, awake=[2, 3]),
     "hands": partial(exploit, OWN, "two_player", ["best_response"], deals=2, awake=[13]),
 }
 
@@ -42,8 +42,7 @@ def _own_code(tmp_path, monkeypatch):
 @quick_cases("name", DONE, ["evaluate", "benchmark"])
 def test_command_of_result_repeats_it(name):
     found = DONE[name]()
-    records = found if isinstance(found, list) else [found]
-    records = [one if isinstance(one, dict) else one.to_json() for one in records]
+    records = [one.to_json() for one in (found if isinstance(found, list) else [found])]
     ways = {one["run"]["command"] if "run" in one else one["command"] for one in records}
     (command,) = ways
     shown = run(*shlex.split(command)[1:], "--json")
@@ -61,7 +60,7 @@ CALLS = {
     "question": partial(compare, Lowest(), "pro", "micro", Question(0, 9), deals=64),
     "commas": partial(evaluate, "pro", ["a,b.py:Mine", "easy"], "micro", 2),
     "one with commas": partial(evaluate, "pro", "a,b.py:Mine", "micro", 2),
-    "gaps": partial(exploit, "easy", "micro", ["lbr"], awake=[1, 3]),
+    "gaps": partial(exploit, "easy", "micro", ["lbr"], deals=2, awake=[1, 3]),
 }
 
 

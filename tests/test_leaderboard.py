@@ -57,7 +57,7 @@ def made(tmp_path_factory):
     (folder / "chooser.py").write_text(CHOOSER)
     (folder / "weights.json").write_text("[0]")
     play = "benchmark mine.py:Mine --track micro --deals 20 --declare authors=A --json mine.json"
-    attack = "exploit mine.py:Mine --rules micro --attackers belief,easy --json attacks.json"
+    attack = "exploit mine.py:Mine --rules micro --attackers belief --deals 20 --json attacks.json"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for words in (play, attack):

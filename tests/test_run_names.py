@@ -129,7 +129,7 @@ def test_player_at_a_path_is_measured_by_every_function():
         evaluate(path, ["pro", "easy"], "micro", 4)[0].agents[0],
         compare(path, "pro", "micro", deals=64).agents[0],
         tournament([path, "pro"], "micro", deals=4).evaluations[0, 1].agents[0],
-        exploit("pro", "micro", [path]).agents[1],
+        exploit("pro", "micro", [path], deals=2).agents[1],
         benchmark(path, "micro", deals=4)["result"]["agent"],
     ]
     for record in found:

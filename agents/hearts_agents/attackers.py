@@ -97,8 +97,8 @@ class Attacker(CachingAgent):
         self.name = method
         self._forget()
 
-    def _forget(self, policy: Policy | None = None) -> None:
-        self._policy = as_policy(self.model) if policy is None else policy
+    def _forget(self) -> None:
+        self._policy = as_policy(self.model)
         self._tracker = Tracker(self._policy, self.epsilon)
         self._responses: Responses | None = None
 
@@ -144,12 +144,6 @@ class Attacker(CachingAgent):
                 part = infosets.subset(some)
                 actions[some] = responses.best(part, depth) if depth else responses.chooser(part)
         return actions
-
-    def knowing(self, policy: Policy) -> Attacker:
-        """Return this attacker for another policy, given as a function. Use only ``choose``."""
-        other = copy.copy(self)
-        other._forget(policy)
-        return other
 
     def _of(self, rules: Rules) -> Responses:
         if self._responses is None or self._responses.rules != rules:

@@ -169,9 +169,9 @@ def exploit(
     that has no effect on the answer is refused.
     """
     from hearts_train.cli import reports, solving
-    from hearts_train.measure.exploit import TREE, Attack
+    from hearts_train.measure.exploit import Exact, choose_answer
 
-    work = reports.Work(context, Attack)
+    work = reports.Work(context, choose_answer)
     if resume is None:
         work.begin(
             [given_agent(context, agent)],
@@ -186,12 +186,12 @@ def exploit(
     else:
         work.settings["attackers"] = [one.text for one in work.agents[1:]]
     show = work.settings.pop("show")
-    attack = Attack(work.agents[0], **work.settings)
+    answer = choose_answer(work.agents[0], **work.settings)
     with work.stoppable():
-        solving.explain(attack)
-        result: Any = attack.run(show)
-    solving.show_exploit(attack, result)
-    if attack.answer == TREE:
+        solving.explain(answer)
+        result: Any = answer.run(show)
+    solving.show_exploit(answer, result)
+    if isinstance(answer, Exact):
         work.finish([result.to_json() | {"seed": seed}])
     else:
         work.finish(result.to_json(), interrupted=result.interrupted)

@@ -22,10 +22,8 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.options import names_in
 from hearts_train.console import Mistake
-from hearts_train.measure.display import (
-    format_margin,
-)
-from hearts_train.measure.exploit import HANDS, TREE, Attack
+from hearts_train.measure.display import format_margin
+from hearts_train.measure.exploit import Attackers, BestResponses, Exact, Sampled
 from hearts_train.measure.exploitability import tree_of
 from hearts_train.store import check_place
 
@@ -180,27 +178,27 @@ def tricks_in(text: str | None) -> range | None:
     return range(first, last + 1)
 
 
-def explain(attack: Attack) -> None:
+def explain(answer: Exact | Sampled) -> None:
     """Print which answer was chosen for a large deck, if the user did not choose."""
-    if attack.answer != TREE and attack.positions is not None:
-        positions = attack.positions
+    if isinstance(answer, Sampled) and answer.positions is not None:
+        positions = answer.positions
         number = f"{positions:,.0f}" if positions < 1e9 else f"{positions:.1e}"
-        is_best = attack.answer == HANDS
+        is_best = isinstance(answer, BestResponses)
         then = "the answer is exact for each sampled deal"
         then = then if is_best else "attackers give a lower bound"
         console.note(
-            f"{attack.rules.name}: a best response has to examine about {number} positions per "
+            f"{answer.rules.name}: a best response has to examine about {number} positions per "
             f"deal, so {then}; for the exact answer over all deals, add --max-memory GB"
         )
 
 
-def show_exploit(attack: Attack, result: Any) -> None:
+def show_exploit(answer: Exact | Sampled, result: Any) -> None:
     """Print the result of an attack."""
     console.print_table(*result.table())
-    if attack.answer in (TREE, HANDS):
+    if not isinstance(answer, Attackers):
         return
     best = result.best
-    amount = f"{best.margin:+.4f}" if best.ci95 is None else format_margin(best.margin, best.ci95)
+    amount = format_margin(best.margin, best.ci95)
     console.note(f"the best attacker is {best.attacker}: {amount} points per deal")
     for gain in result.gains:
         if gain.agent_faults:

@@ -527,7 +527,7 @@ def encoded(record: dict[str, Any]) -> bytes:
     return (text + "\n").encode()
 
 
-def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_benchmark(path: str | os.PathLike[str]) -> BenchmarkResult:
     """Return the record in a file.
 
     Raises:
@@ -564,7 +564,7 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
     wrong = wrong or misfit([*entry.values()], [str], "entry")
     if wrong:
         raise HeartsError(f"file: {name} is damaged: {wrong}; get the file again")
-    return record
+    return BenchmarkResult(record)
 
 
 def worst_deals(record: dict[str, Any]) -> list[Record]:
