@@ -17,19 +17,19 @@ from torch import nn
 from hearts_agents import make_agent
 
 SETTINGS = {"num_envs": 64, "learn_step": 64 * 64, "batch_size": 256, "lr": 1e-3, "gamma": 1.0}
-SETTINGS |= {"update_epochs": 4, "ent_coef": 0.01, "gae_lambda": 0.8}
+SETTINGS |= {"update_epochs": 4, "ent_coef": 0.01}
+SETTINGS |= {"rollout_buffer_config": {"use_gae": False}}  # its GAE ends a deal one step too early
 LINEAR = {"activation": "Tanh", "layer_norm": False}  # layers that can be saved
-NETWORK = {
-    "latent_dim": 64,
-    "encoder_config": {"hidden_size": [256], "output_activation": "Tanh", **LINEAR},
-    "head_config": {"hidden_size": [64], "output_vanish": False, **LINEAR},
-}
+NETWORK = {"encoder_config": {"hidden_size": [256], "output_activation": "Tanh", **LINEAR}}
+NETWORK |= {"head_config": {"hidden_size": [64], "output_vanish": False, **LINEAR}}
+NETWORK |= {"latent_dim": 64}
 report = Learning(
     __doc__,
     *("agilerl", "torch"),
     opponents="self-play, the last 5 snapshots",
     greedy=False,
     settings={"reward": "trick", **SETTINGS, "net_config": NETWORK},
+    tried=2,
 )
 torch.manual_seed(report.seed)
 np.random.seed(report.seed)  # noqa: NPY002  # AgileRL draws from it
