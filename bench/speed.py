@@ -534,8 +534,11 @@ def _first_game(*, is_compiled: bool) -> Measure:
 
 
 def _act(rules: Rules, name: str, *, many: bool) -> Measure:
-    """Decisions from the first card of a deal to the last, each view shown once."""
-    agent, batch = make_agent(name, seed=0), _spread(BatchGame(rules, 512 if many else 32, seed=4))
+    """Decisions from the first card of a deal to the last, each view shown once.
+
+    Both ways see the same games. With fewer, ``pimc`` finds more of its positions solved before.
+    """
+    agent, batch = make_agent(name, seed=0), _spread(BatchGame(rules, 512, seed=4))
 
     def measure(seconds: float) -> float:
         done, spent = 0, 0.0

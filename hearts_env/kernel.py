@@ -163,7 +163,7 @@ R_SUIT_MASK = _rule("R_SUIT_MASK", 4, "cards of each suit, as masks")
 R_ROTATION = _rule("R_ROTATION", MAX_ROTATION, "seats further that cards go, by deal; 0: hold")
 R_POINTS_OF = _rule("R_POINTS_OF", MAX_CARDS, "points of each card")
 R_SUIT_OF = _rule("R_SUIT_OF", MAX_CARDS, "suit of each card")
-R_RANK_OF = _rule("R_RANK_OF", MAX_CARDS, "rank of each card, 0 the two to 12 the ace")
+R_VALUE_OF = _rule("R_VALUE_OF", MAX_CARDS, "place of each card by rank, then suit: C, D, H, S")
 RULES_SIZE = sum(field.size for field in RULES)
 
 # Values of the options: places in the tuples of `cards`

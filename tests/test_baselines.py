@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
+from hearts_agents.baseline_kernel import rule_action
 from hearts_env import BatchGame, BatchView, Game, HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.rules.presets import GAMES
@@ -18,7 +19,8 @@ from tests.lockstep import naive_of
 from tests.naive import naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
 from tests.refusals import raises_hearts_error
-from tests.slow import quick_cases
+from tests.slow import quick_cases, quick_count, quick_given
+from tests.strategies import games, rule_sets
 
 AGENTS = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 
@@ -216,6 +218,49 @@ def test_sampling_pro_equals_second_implementation(preset, players, deals, most_
             assert agent._act_in_sample(rules, view.vector, view.player) == expected
             compared += 1
     assert compared > 5
+
+
+def check_playouts(game: Game, worlds: int) -> int:
+    """Compare playouts of all cards in some worlds with the kernel's play; return their number."""
+    view, r = own_view(game), game.rules.vector
+    cards = view.legal_actions()
+    for name in ("pro", "pro_trump"):
+        agent: Any = make_agent(name, 0, worlds=worlds)
+        table, _, _ = agent.world_margins(view)
+        for row, margins in enumerate(table):
+            state = view.vector.copy()
+            *hands, kitty = agent.memory.worlds[row, : game.rules.players + 1]
+            state[k.every_seat(k.HANDS, game.rules.players)] = hands
+            if state[k.KITTY_TAKER] < 0:
+                state[k.KITTY] = kitty
+            expected = [played_out(r, state, view.player, c, name == "pro_trump") for c in cards]
+            assert (margins * (game.rules.players - 1)).tolist() == expected, game.to_text()
+    return 2 * table.size
+
+
+def played_out(r: Any, state: Any, player: int, card: int, aware: bool) -> int:
+    """Play a card and the rest of the deal by the kernel, all as a baseline; return the margin."""
+    s = state.copy()
+    k.play(r, s, card)
+    while s[k.PHASE] != k.OVER:
+        k.play(r, s, rule_action(r, s, aware))
+    return k.margin_sum(r, s, player)
+
+
+@quick_count("deals", 1, 4)
+@pytest.mark.parametrize(("preset", "players"), GAMES)
+def test_playouts_equal_play_by_the_kernel(preset, players, deals):
+    compared = 0
+    for game, _ in random_play(Rules.preset(preset, players), deals, deal_number=0):
+        if game.phase == "play":
+            compared += check_playouts(game, 1 if deals == 1 else 3)
+    assert compared >= 12
+
+
+@quick_given(12, 300, games(rule_sets()))
+def test_playouts_equal_play_under_any_rules(game):
+    if game.phase == "play":
+        check_playouts(game, 2)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 docs/agents.md, "The baselines", defines them. The functions read views (states without hidden
 cards) or states. Of a state they use nothing that the acting player may not know. They own no
-memory: the caller passes a ``PlayoutMemory``. Legality, play and scoring are the kernel's.
+memory: the caller passes a ``PlayoutMemory``. Legality, play and scoring are the kernel's, except
+in playouts, for which they are written a second time.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ class PlayoutMemory(NamedTuple):
     """``(worlds,)``: the opponent's possible hands, with two players."""
     scratch: Ints
     """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
-    base: k.Vector
-    """``(MAX_STATE,)``: the state at the decision, with a world's hands."""
-    state: k.Vector
-    """``(MAX_STATE,)``: the state that a playout changes."""
+    points: Ints
+    """``(64,)``: the points of each value."""
+    dealt: Ints
+    """``(MAX_PLAYERS,)``: the hands of a world, as values."""
+    held: Ints
+    """``(MAX_PLAYERS,)``: the hands that a playout changes, as values."""
     sums: Ints
     """``(MAX_ACTIONS,)``: the result: each action's sum of margins over the worlds."""
 
@@ -52,8 +55,9 @@ def make_memory(worlds: int) -> PlayoutMemory:
         worlds=np.zeros((worlds, k.MAX_PLAYERS + 1), np.int64),
         hands=np.zeros(worlds, np.int64),
         scratch=np.zeros(SCRATCH_SIZE, np.int64),
-        base=np.zeros(k.MAX_STATE, np.int64),
-        state=np.zeros(k.MAX_STATE, np.int64),
+        points=np.zeros(64, np.int64),
+        dealt=np.zeros(k.MAX_PLAYERS, np.int64),
+        held=np.zeros(k.MAX_PLAYERS, np.int64),
         sums=np.zeros(k.MAX_ACTIONS, np.int64),
     )
 
@@ -66,12 +70,9 @@ def lowest_value(r: k.Vector, mask: int) -> int:
     card = -1
     for suit in range(4):
         cards = mask & r[k.R_SUIT_MASK + suit]
-        if cards:
-            low = lowest(cards)
-            value = 4 * r[k.R_RANK_OF + low] + (suit ^ (suit >> 1))
-            if value < best:
-                best = value
-                card = low
+        if cards and r[k.R_VALUE_OF + lowest(cards)] < best:
+            card = lowest(cards)
+            best = r[k.R_VALUE_OF + card]
     return card
 
 
@@ -82,12 +83,9 @@ def highest_value(r: k.Vector, mask: int) -> int:
     card = -1
     for suit in range(4):
         cards = mask & r[k.R_SUIT_MASK + suit]
-        if cards:
-            high = highest(cards)
-            value = 4 * r[k.R_RANK_OF + high] + (suit ^ (suit >> 1))
-            if value > best:
-                best = value
-                card = high
+        if cards and r[k.R_VALUE_OF + highest(cards)] > best:
+            card = highest(cards)
+            best = r[k.R_VALUE_OF + card]
     return card
 
 
@@ -103,6 +101,48 @@ def taking_mask(r: k.Vector, s: k.Vector) -> int:
     return mask
 
 
+@inlined
+def standard_replies(
+    legal: int, follow: int, taking: int, queen: int, waiting: int, points: int, aware: int
+) -> int:
+    """Return a set of which ``standard`` or ``standard_trump`` plays the highest card by value.
+
+    The sets are in any order that keeps each suit ascending.
+
+    Args:
+        legal: the legal cards, not at the start of a trick.
+        follow: those of the led suit.
+        taking: the cards that would take the trick.
+        queen: the queen of spades.
+        waiting: the number of players who play to the trick after this one.
+        points: the points of the trick.
+        aware: 1 for ``standard_trump``.
+    """
+    safe = legal & ~taking
+    others = legal & ~queen
+    if follow:
+        others &= follow
+        if waiting == 0 and points <= 0:
+            chosen = 1 << highest(follow)
+        elif safe:
+            return safe
+        elif waiting == 0:
+            return others if others else follow
+        else:
+            chosen = follow & -follow
+    elif not aware:
+        # Void: QS if legal, else the highest card.
+        return legal & queen if legal & queen else legal
+    elif safe:
+        return safe & queen if safe & queen else safe
+    else:
+        chosen = legal & -legal  # all are trumps
+    if aware and chosen & queen & ~safe and others:
+        # It would take the trick with QS: take it with the highest other card of that suit.
+        return others
+    return chosen
+
+
 @jit
 def standard_card(r: k.Vector, s: k.Vector, legal: int, aware: int) -> int:
     """Return the card of `legal` that ``standard`` plays or, if `aware`, ``standard_trump``."""
@@ -112,34 +152,10 @@ def standard_card(r: k.Vector, s: k.Vector, legal: int, aware: int) -> int:
     if s[k.TRICK_LEN] == 0:
         return lowest_value(r, legal)
     follow = legal & r[k.R_SUIT_MASK + s[k.LED]]
-    safe = legal & ~taking_mask(r, s)
-    queen = legal & r[k.R_QUEEN]
-    if follow:
-        last = s[k.TRICK_LEN] == r[k.R_PLAYERS] - 1
-        if last and s[k.TRICK_POINTS] <= 0:
-            card = highest(follow)
-        elif safe:
-            card = highest_value(r, safe) if safe & ~follow else highest(safe)
-        elif last:
-            others = follow & ~queen
-            card = highest(others if others else follow)
-        else:
-            card = lowest(follow)
-    elif not aware:
-        # Void: QS if legal, else the highest card.
-        return lowest(queen) if queen else highest_value(r, legal)
-    elif queen & safe:
-        return lowest(queen)
-    elif safe:
-        return highest_value(r, safe)
-    else:
-        card = lowest_value(r, legal)
-    if aware and queen >> card & 1 and not safe >> card & 1:
-        # It would take the trick with QS: take it with the highest other card of that suit.
-        others = legal & ~queen & r[k.R_SUIT_MASK + r[k.R_SUIT_OF + card]]
-        if others:
-            card = highest(others)
-    return card
+    waiting = r[k.R_PLAYERS] - 1 - s[k.TRICK_LEN]
+    points = s[k.TRICK_POINTS]
+    cards = standard_replies(legal, follow, taking_mask(r, s), r[k.R_QUEEN], waiting, points, aware)
+    return highest_value(r, cards) if cards & ~follow else highest(cards)
 
 
 @jit
@@ -159,15 +175,6 @@ def plain_action(r: k.Vector, v: k.Vector, policy: int, rng: Numbers) -> int:
     if policy == EASY:
         return k.random_card(rng, k.legal_mask(r, v))
     return rule_action(r, v, policy == STANDARD_TRUMP)
-
-
-@jit
-def playout(r: k.Vector, s: k.Vector, aware: int) -> None:
-    """Play to the end in place, all players as ``standard`` or, if `aware`, ``standard_trump``."""
-    while s[k.PHASE] == k.PLAY:
-        k.play_card(r, s, standard_card(r, s, k.legal_mask(r, s), aware))
-    while s[k.PHASE] != k.OVER:
-        k.play(r, s, rule_action(r, s, aware))
 
 
 # ---- pro -----------------------------------------------------------------------------------------
@@ -207,6 +214,180 @@ def enumerate_worlds(
     return n
 
 
+# ---- playouts ------------------------------------------------------------------------------------
+# Playouts number the cards by value (`kernel.R_VALUE_OF`), so that the lowest and highest bits of a
+# set of values are its lowest and highest cards. Every fourth value is of the same suit.
+CLUBS_VALUES = 0x1111111111111
+HEARTS_VALUES: int = CLUBS_VALUES << 2
+
+
+@inlined
+def values_of(r: k.Vector, mask: int) -> int:
+    """Return the values of a set of cards."""
+    values = 0
+    while mask:
+        values |= 1 << r[k.R_VALUE_OF + lowest(mask)]
+        mask &= mask - 1
+    return values
+
+
+@inlined
+def same_suit(value: int) -> int:
+    """Return all values of the suit of `value`."""
+    return CLUBS_VALUES << (value & 3)
+
+
+@inlined
+def taking_values(best: int, trumps: int) -> int:
+    """Return the values that would take the trick from its winning value `best`."""
+    higher = same_suit(best) & (-2 << best)
+    return higher if trumps >> best & 1 else higher | trumps
+
+
+class Start(NamedTuple):
+    """A decision as its playouts read it. All sets are sets of values."""
+
+    player: int
+    """The player of the decision, for the margin."""
+    aware: int
+    """1 if all players play as ``standard_trump``, 0 as ``standard``."""
+    queen: int
+    penalty: int
+    trumps: int
+    company: int
+    """``kernel.unbroken_company``."""
+    forbidden: int
+    """The cards that may not be thrown on this trick."""
+    trick: int
+    """The cards of the unfinished trick."""
+    led: int
+    """All cards of the suit led."""
+    best: int
+    """The value that takes the trick as it stands."""
+    margin: int
+    """The sum of all points less n times those of the player."""
+    shooter: int
+    """The only seat with penalty cards, -1 if no seat has any and -2 if several have."""
+    takers: int
+    """The seats that have taken a trick, as a mask."""
+
+
+@inlined
+def start_of(r: k.Vector, v: k.Vector, player: int, aware: int) -> Start:
+    """Return the decision of `player` in a view or state, for playouts."""
+    n = r[k.R_PLAYERS]
+    margin, shooter, takers = 0, -1, 0
+    for p in range(n):
+        margin += v[k.POINTS + k.SEAT * p] * (1 - n if p == player else 1)
+        if v[k.TRICKS + k.SEAT * p]:
+            takers |= 1 << p
+        if v[k.TAKEN + k.SEAT * p] & r[k.R_PENALTY]:
+            shooter = p if shooter == -1 else -2
+    queen, penalty = values_of(r, r[k.R_QUEEN]), values_of(r, r[k.R_PENALTY])
+    trumps = values_of(r, r[k.R_SUIT_MASK + r[k.R_TRUMP]]) if r[k.R_TRUMP] >= 0 else 0
+    company = values_of(r, k.unbroken_company(r))
+    forbidden = 0 if v[k.TRICK_NUM] or r[k.R_POINTS_ON_FIRST_TRICK] else penalty
+    trick, led, best = 0, 0, 0
+    if v[k.TRICK_LEN]:
+        trick = values_of(r, v[k.TRICK_MASK])
+        led = values_of(r, r[k.R_SUIT_MASK + v[k.LED]])
+        best = r[k.R_VALUE_OF + v[k.WINNING_CARD]]
+    return Start(
+        player,
+        aware,
+        queen,
+        penalty,
+        trumps,
+        company,
+        forbidden,
+        trick,
+        led,
+        best,
+        margin,
+        shooter,
+        takers,
+    )
+
+
+@inlined
+def playout_margin(
+    r: k.Vector, v: k.Vector, start: Start, card: int, kitty: int, memory: PlayoutMemory
+) -> int:
+    """Play the value `card` and the rest of the deal; return the player's ``kernel.margin_sum``.
+
+    The rules of play are implemented here again, without history and what plays prove: playing
+    states takes twice as long. `kitty` is the mask of cards that no player holds or was awarded.
+    ``memory.held`` is changed, ``memory.points`` read.
+    """
+    n, held, points = r[k.R_PLAYERS], memory.held, memory.points
+    player, queen, trumps, aware = start.player, start.queen, start.trumps, start.aware
+    margin, shooter, takers = start.margin, start.shooter, start.takers
+    seat, length, winner, trick_points = player, v[k.TRICK_LEN], v[k.WINNER], v[k.TRICK_POINTS]
+    trick, led, best, forbidden = start.trick, start.led, start.best, start.forbidden
+    broken = v[k.BROKEN]
+    void_breaks = r[k.R_BREAK_ON] == k.BREAK_VOID
+    breaking = HEARTS_VALUES | (queen if r[k.R_QUEEN_BREAKS_HEARTS] else 0)
+    at_any_time = queen if r[k.R_QUEEN_ANY_TIME] else 0
+    kitty_to = r[k.R_KITTY_TO] if v[k.KITTY_TAKER] < 0 else k.KITTY_NOBODY
+    while True:
+        # Play the card.
+        bit = 1 << card
+        hand = held[seat] & ~bit
+        held[seat] = hand
+        if length == 0:
+            led, best, winner = same_suit(card), card, seat
+        else:
+            if void_breaks and (bit | hand) & led == 0:
+                broken = 1
+            if bit & taking_values(best, trumps):
+                best, winner = card, seat
+        broken |= bit & breaking
+        trick |= bit
+        trick_points += points[card]
+        length += 1
+        seat = seat + 1 if seat + 1 < n else 0
+        if length == n:
+            # Give the trick to its taker.
+            seat = winner
+            is_last = held[seat] == 0
+            hurts = trick & start.penalty != 0
+            if kitty_to != k.KITTY_NOBODY and (
+                kitty_to == k.KITTY_FIRST
+                or (kitty_to == k.KITTY_LAST and is_last)
+                or (kitty_to == k.KITTY_HEART and trick & HEARTS_VALUES != 0)
+                or (kitty_to == k.KITTY_PENALTY and hurts)
+            ):
+                hurts = hurts or kitty & r[k.R_PENALTY] != 0
+                trick_points += k.mask_points(r, kitty)
+                kitty_to = k.KITTY_NOBODY
+                kitty = 0
+            margin += trick_points * (1 - n if seat == player else 1)
+            takers |= 1 << seat
+            if hurts:
+                shooter = seat if shooter == -1 or shooter == seat else -2
+            if is_last:
+                break
+            length, trick, trick_points, forbidden = 0, 0, 0, 0
+        # Choose the next card.
+        hand = held[seat]
+        if length == 0:
+            others = 0 if broken else hand & ~HEARTS_VALUES
+            card = lowest(others if others & ~start.company else hand)
+            continue
+        follow = hand & led
+        legal = follow if follow else hand & ~forbidden
+        legal = legal | hand & at_any_time if legal else hand
+        taking = taking_values(best, trumps)
+        waiting = n - 1 - length
+        card = highest(standard_replies(legal, follow, taking, queen, waiting, trick_points, aware))
+    if shooter >= 0 and r[k.R_MOON] != k.MOON_NONE:
+        # The penalty cards count nothing. The margins do not depend on who pays for the moon.
+        moon = r[k.R_MOON_POINTS] + k.mask_points(r, r[k.R_PENALTY] & ~kitty)
+        return margin + moon * (n - 1 if shooter == player else -1)
+    idle = n - popcount(takers) - (0 if takers >> player & 1 else n)
+    return margin + r[k.R_NO_TRICK_POINTS] * idle
+
+
 @jit
 def sum_margins(
     r: k.Vector, v: k.Vector, player: int, legal: int, n: int, policy: int, memory: PlayoutMemory
@@ -216,25 +397,23 @@ def sum_margins(
     Each card is played in each of the first `n` rows of ``memory.worlds``, and the deal is played
     to its end. The margin is ``kernel.margin_sum`` of `player`.
     """
-    aware = policy == PRO_TRUMP
-    worlds, sums = memory.worlds, memory.sums
-    base, s = memory.base[: len(v)], memory.state[: len(v)]
+    worlds, dealt, held, sums = memory.worlds, memory.dealt, memory.held, memory.sums
     players = r[k.R_PLAYERS]
-    k.copy_state(v, base)
+    start = start_of(r, v, player, policy == PRO_TRUMP)
+    for card in range(r[k.R_NUM_CARDS]):
+        memory.points[r[k.R_VALUE_OF + card]] = r[k.R_POINTS_OF + card]
     sums[:] = 0
     for w in range(n):
         for p in range(players):
-            base[k.HANDS + k.SEAT * p] = worlds[w, p]
-        if v[k.KITTY_TAKER] < 0:
-            base[k.KITTY] = worlds[w, players]
+            dealt[p] = values_of(r, worlds[w, p])
         rest = legal
         while rest:
             card = lowest(rest)
             rest &= rest - 1
-            k.copy_state(base, s)
-            k.play_card(r, s, card)
-            playout(r, s, aware)
-            sums[card] += k.margin_sum(r, s, player)
+            for p in range(players):
+                held[p] = dealt[p]
+            value = r[k.R_VALUE_OF + card]
+            sums[card] += playout_margin(r, v, start, value, worlds[w, players], memory)
 
 
 @jit

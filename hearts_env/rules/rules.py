@@ -374,7 +374,8 @@ class Rules:
             r[kernel.R_ROTATION + i] = steps[direction]
         for i, card in enumerate(deck):
             suit, points = suit_of(card), self.card_points.get(card, 0)
-            r[kernel.R_SUIT_OF + i], r[kernel.R_RANK_OF + i] = suit, rank_of(card)
+            r[kernel.R_SUIT_OF + i] = suit
+            r[kernel.R_VALUE_OF + i] = 4 * rank_of(card) + "CDHS".index(card[1])
             r[kernel.R_POINTS_OF + i] = points
             r[kernel.R_SUIT_MASK + suit] |= 1 << i
             r[kernel.R_POINT_CARDS] |= (points != 0) << i
