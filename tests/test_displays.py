@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from hearts_env import Game
+from hearts_env.cards import card_text
 from hearts_train import benchmark, compare, evaluate, exploit, solve, tournament
 from hearts_train.measure.analysis import analyse, card_table
 from tests.strategies import played_on
@@ -70,5 +71,6 @@ def test_printed_result_writes_out_invisible_characters() -> None:
 def test_an_analysis_shows_every_card() -> None:
     game = played_on("mini", 3, 10)
     table = card_table(analyse(game, names=["Ann", "Bob"]))
-    assert [row[2].split()[0] for row in table.rows] == [card for _, card in game.history]
+    cards = [card_text(card) for _, card in game.history]
+    assert [row[2].split()[0] for row in table.rows] == cards
     assert [row[1] for row in table.rows] == [("Ann", "Bob")[seat] for seat, _ in game.history]
