@@ -170,6 +170,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         agent_selection: the acting agent.
         rewards: each agent's reward for the last step, current after every ``reset`` and ``step``,
             as are ``terminations`` and ``truncations``.
+        infos: each agent's info, current as ``rewards`` is, and the one that ``last`` returns. An
+            entry that you add to it stays until the agent's next action or the end of the deal. All
+            arrays are read-only except the acting agent's mask, which every caller shares until
+            the next step. PettingZoo's ``api_test`` requires that mask to be writeable. No rule
+            reads it.
         state_space: the space of ``state()``.
         action_spaces: each agent's action space.
         observation_spaces: each agent's observation space.
@@ -255,7 +260,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._no_result = self._masked(no_result(rules, is_match=episode == "match"))
         self.terminations: dict[str, bool] = {}
         self.truncations: dict[str, bool] = {}
-        self._infos: dict[str, dict[str, Any]] = {}
+        self.infos: dict[str, dict[str, Any]] = {}
 
     # -- spaces -----------------------------------------------------------------------------------
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
@@ -302,22 +307,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             _write_mask.call(game.legal_mask, mask)
         return self._writer.observe(game.vector, seat, mask)
 
-    @property
-    def infos(self) -> dict[str, dict[str, Any]]:
-        """The info of each agent, current after every ``reset`` and ``step``.
-
-        An entry that you add to an agent's info stays, also in ``last()``, until the agent's next
-        action or the end of the deal. All arrays are read-only except the acting agent's mask,
-        which every caller shares until the next step. PettingZoo's ``api_test`` requires that mask
-        to be writeable. No rule reads it.
-        """
-        for agent, info in self._infos.items():
-            if info is self._no_result:  # shared by all agents until a caller may write to it
-                self._infos[agent] = info.copy()
-        if self.observation_format.mask_in_info and self.agents:
-            self._infos[self.agent_selection]["action_mask"] = self._mask
-        return self._infos
-
     def last(
         self,
         observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
@@ -340,11 +329,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation, self._next_observation = self._next_observation, None
             if observation is None:
                 observation = self.observe(agent)
-        info = self._infos[agent].copy()
-        if self.observation_format.mask_in_info:
-            info["action_mask"] = self._mask
-        terminated, truncated = self.terminations[agent], self.truncations[agent]
-        return observation, self._cumulative_rewards[agent], terminated, truncated, info
+        return (
+            observation,
+            self._cumulative_rewards[agent],
+            self.terminations[agent],
+            self.truncations[agent],
+            self.infos[agent],
+        )
 
     def state(self) -> FloatArray:
         """Return the perfect-information array; ``game.state.state_blocks`` lists its parts."""
@@ -389,7 +380,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
         self.terminations = dict.fromkeys(agents, False)
         self.truncations = dict.fromkeys(agents, False)
-        self._infos = dict.fromkeys(agents, self._no_result)
+        self.infos = {agent: self._no_result.copy() for agent in agents}
         self._offender = None
         self._begin_deal(game)
         if self.render_mode == "human":
@@ -400,9 +391,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         assert game.current_player is not None
         self._game = game
         self._totals = None if self.match is None else list(self.match.totals)
-        self._mask, self._next_observation = np.zeros(self.rules.num_actions, np.int8), None
-        _write_mask.call(game.legal_mask, self._mask)
-        self.agent_selection = self.possible_agents[game.current_player]
+        self.agent_selection = agent = self.possible_agents[game.current_player]
+        self._next_observation = None
+        if self.observation_format.mask_in_info:
+            self.infos[agent]["action_mask"] = np.zeros(self.rules.num_actions, np.int8)
+            _write_mask.call(game.legal_mask, self.infos[agent]["action_mask"])
 
     # -- play -------------------------------------------------------------------------------------
     def step(self, action: int | None) -> None:
@@ -430,15 +423,15 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:
-            game._status = status  # as in ``game.play``
-            game._actions.append(number)
-            self._infos[agent] = self._no_result
-            seat = (status >> 54 & 15) - 1
+            seat = game.advance(number, status)
+            self.infos[agent] = self._no_result.copy()
             if seat < 0:
                 self._end_deal(agent, game)
             else:
-                self.agent_selection = self.possible_agents[seat]
-                self._mask, self._next_observation = mask, observation
+                self.agent_selection = acting = self.possible_agents[seat]
+                self._next_observation = observation
+                if self.observation_format.mask_in_info:
+                    self.infos[acting]["action_mask"] = mask
                 if self._pays_early:
                     self._forget_rewards(agent)
                     self._pay(self._rewarder.step(game))
@@ -451,7 +444,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             raise IllegalActionError(game.why_illegal(number))
         if self.illegal_action == "revoke":
             game.revoke()
-            self._infos[agent] = self._no_result
             self._end_deal(agent, game)
             return
         EnvLogger.warn_on_illegal_move()
@@ -493,14 +485,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """End the episode for all agents. Each is selected once more for its last observation."""
         ends.update(dict.fromkeys(self.agents, True))
         self._give_result(game)
-        self._mask, self._next_observation = self._no_mask, None
+        self._next_observation = None
         self.agent_selection = self.agents[0]
 
     def _give_result(self, game: Game) -> None:
         """Write the deal's result to the infos of all agents."""
         result = self._masked(result_of(game, self.match, offender=self._offender))
         for agent in self.possible_agents:
-            self._infos[agent] = result.copy()
+            self.infos[agent] = result.copy()
 
     def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
         """Return `info` with an empty mask, if infos have masks."""
@@ -517,7 +509,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 f"action: {quoted(action)}, but the episode is over for {agent}; give None"
             )
         self.agents.remove(agent)
-        for kept in (self._cumulative_rewards, self.terminations, self.truncations, self._infos):
+        for kept in (self._cumulative_rewards, self.terminations, self.truncations, self.infos):
             del kept[agent]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         if self.agents:
@@ -554,9 +546,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._no_mask = read_only(self._no_mask)  # NumPy makes writeable copies
-        for info in (self._no_result, *self._infos.values()):
+        acting = None if self.is_over else self.infos[self.agent_selection]
+        for info in (self._no_result, *self.infos.values()):
             for key in self._no_result.keys() & info.keys():
-                if isinstance(info[key], np.ndarray):
+                is_own_mask = info is acting and key == "action_mask"
+                if isinstance(info[key], np.ndarray) and not is_own_mask:
                     info[key] = read_only(info[key])
 
 

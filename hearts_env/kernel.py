@@ -122,8 +122,10 @@ TOTALS = _seats("TOTALS", "score before this deal in a match", ALL)
 SEAT = len(STATE) - SEATS
 """The number of fields per seat, and so the distance between two seats."""
 
-PLAYS_A_WORD, PLAY_BITS = 7, 9
-"""A word of the history has seven plays, each card + 64 * seat, the first lowest; empty: 0."""
+PLAYS_A_WORD, PLAY_BITS, PLAY_MASK = 7, 9, 511
+"""A word of the history has seven plays of nine bits, the first lowest; empty: 0."""
+CARD_BITS, SEAT_AT = 63, 6
+"""The bits of a play that hold the card, and the place of the seat above them."""
 
 EMPTY = np.array([field.empty or 0 for field in STATE], np.int64)
 # The fields of a deal that remain when its play begins again.
@@ -190,10 +192,11 @@ def every_seat(field: int, players: int) -> slice:
 
 
 def plays(r: Vector, s: Vector, begin: int, end: int) -> list[int]:
-    """Return the plays of the history from `begin` to before `end`, each card + 64 * seat."""
+    """Return the plays of the history from `begin` to before `end`."""
     words = s[r[R_HISTORY] :].tolist()
     return [
-        words[i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & 511 for i in range(begin, end)
+        words[i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & PLAY_MASK
+        for i in range(begin, end)
     ]
 
 
@@ -242,20 +245,20 @@ def hand_at_start(s: Vector, p: int) -> int:
 
 @inlined
 def play_at(r: Vector, s: Vector, i: int) -> int:
-    """Return play number `i` of the history, from 0: card + 64 * seat."""
-    return s[r[R_HISTORY] + i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & 511
+    """Return play number `i` of the history, from 0."""
+    return s[r[R_HISTORY] + i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & PLAY_MASK
 
 
 @inlined
 def card_at(r: Vector, s: Vector, i: int) -> int:
     """Return the card of play number `i` of the history, from 0."""
-    return play_at(r, s, i) & 63
+    return play_at(r, s, i) & CARD_BITS
 
 
 @inlined
 def seat_at(r: Vector, s: Vector, i: int) -> int:
     """Return the seat of play number `i` of the history, from 0."""
-    return play_at(r, s, i) >> 6
+    return play_at(r, s, i) >> SEAT_AT
 
 
 @inlined
@@ -315,10 +318,18 @@ def legal_mask(r: Vector, s: Vector) -> int:
     return hand
 
 
+LEGAL = (1 << MAX_ACTIONS) - 1
+"""The lowest bits of a ``status``, which hold the legal actions."""
+ACTING_AT, ACTING = MAX_ACTIONS, 15
+"""The place of the seat to act plus 1 in a ``status``, and its bits."""
+PHASE_AT = ACTING_AT + 4
+"""The place of the phase in a ``status``, above all other bits."""
+
+
 @jit
 def status(r: Vector, s: Vector) -> int:
-    """Return legal actions (bits 0-53), player to act + 1 (54-57) and phase (58-59) in one."""
-    return int(legal_mask(r, s) | (s[PLAYER] + 1) << 54 | s[PHASE] << 58)
+    """Pack the legal actions, the acting seat plus 1 (0 at the end) and the phase into one int."""
+    return int(legal_mask(r, s) | (s[PLAYER] + 1) << ACTING_AT | s[PHASE] << PHASE_AT)
 
 
 @jit
@@ -501,7 +512,7 @@ def note_void(r: Vector, s: Vector, player: int, card: int, led: int) -> None:
 
 @inlined
 def append_play(r: Vector, s: Vector, code: int) -> None:
-    """Append a play, card + 64 * seat, to the history, in place."""
+    """Append a play to the history, in place."""
     i = s[NUM_PLAYED]
     s[r[R_HISTORY] + i // PLAYS_A_WORD] |= code << PLAY_BITS * (i % PLAYS_A_WORD)
     s[NUM_PLAYED] = i + 1
@@ -534,7 +545,7 @@ def play_card(r: Vector, s: Vector, card: int) -> None:
     s[PLAYED + SEAT * player] |= bit
     s[TRICK_MASK] |= bit
     s[TRICK_POINTS] += r[R_POINTS_OF + card]
-    append_play(r, s, card + 64 * player)
+    append_play(r, s, card | player << SEAT_AT)
     s[TRICK_LEN] += 1
     if s[TRICK_LEN] == r[R_PLAYERS]:
         take_trick(r, s)
@@ -702,10 +713,6 @@ def hide(r: Vector, s: Vector, player: int) -> None:
 # In a game that Python plays step by step, calls cost more than play. With ``step`` and
 # ``write_view``, each of these does all the work of a turn in one call. They keep the interpreter's
 # lock: releasing and taking it would cost a fifth of such a call.
-LEGAL = (1 << MAX_ACTIONS) - 1
-"""The bits of a ``status`` that hold the legal actions."""
-
-
 @called
 def step_masked(r: Vector, s: Vector, action: int, mask: NDArray[np.int8]) -> int:
     """Play an action as ``step``. Also write the next player's mask over `mask`, in place."""

@@ -93,6 +93,7 @@ def siphash(key0: np.uint64, key1: np.uint64, message: np.uint64) -> np.uint64:
 def episode_seed(first: int, number: int) -> np.int64:
     """Return the seed of episode `number`, from 0, after a reset with the secret seed `first`.
 
-    The end of an episode reveals its seed, which must not lead to the seeds of later episodes.
+    Anyone who holds a vector environment can read the seeds of its current episodes
+    (``episode_seeds``), which must not lead to those of later episodes.
     """
     return np.int64(siphash(_U(first), _U(0), _U(number)) >> _U(1))

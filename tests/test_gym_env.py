@@ -192,6 +192,13 @@ def test_opponent_may_only_name_a_card(make):
             play(form)
 
 
+PICTURES = {"render_for", "render_scale", "render_names"}  # many environments have none
+
+
+def test_vector_env_has_no_picture_arguments() -> None:
+    assert not PICTURES & inspect.signature(HeartsVectorEnv).parameters.keys()
+
+
 @pytest.mark.parametrize(
     ("make", "like"),
     [
@@ -204,8 +211,7 @@ def test_environments_share_options_and_defaults(make: Any, like: Any) -> None:
     shown, known = inspect.signature(make).parameters, inspect.signature(like).parameters
     described = inspect.getdoc(like.__init__)
     assert described is not None
-    pictures = {"render_for", "render_scale", "render_names"}  # many environments have none
-    for name in known.keys() - (pictures if make is HeartsVectorEnv else set()):
+    for name in known.keys() - (PICTURES if make is HeartsVectorEnv else set()):
         parameter = known[name]
         assert (shown[name].default, shown[name].annotation) == (
             parameter.default,

@@ -72,7 +72,6 @@ class Drawer:
         self,
         game: Game,
         *,
-        mover: int | None = None,
         totals: Sequence[int | Fraction] | None = None,
         offender: int | None = None,
         is_over: bool = False,
@@ -81,7 +80,6 @@ class Drawer:
 
         Args:
             game: the game to draw.
-            mover: the seat that ``current_player`` stands for. If None, the player to act.
             totals: each seat's points or chips before this deal.
             offender: the seat that ended the game by an illegal action, or None.
             is_over: if True, play has been stopped.
@@ -99,8 +97,6 @@ class Drawer:
         from hearts_env.views.picture import picture_of
 
         shown: int | str = self._seats.get(self.shown_for, self.shown_for)
-        if mover is not None and shown == "current_player":
-            shown = mover
         message = ""
         if offender is not None:
             message = f"{self.names[offender]} has ended the game by an illegal action"

@@ -79,7 +79,7 @@ class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
     def step(self, action: int | None) -> None:
         """Play an action of the acting agent. See ``raw_env.step``."""
         env = self.env
-        if env.agents and env._game is not None:
+        if self._has_reset and env.agents:
             self._has_updated = True
             env.step(action)
         else:

@@ -232,12 +232,12 @@ class Game(Position):
     @property
     def current_player(self) -> int | None:
         """The seat of the player to act, or None when the game is over."""
-        return _SEATS[self._status >> 54 & 15]
+        return _SEATS[self._status >> k.ACTING_AT & k.ACTING]
 
     @property
     def is_over(self) -> bool:
         """True once the deal is finished."""
-        return self._status >> 58 == k.OVER
+        return self._status >> k.PHASE_AT == k.OVER
 
     @property
     def legal_mask(self) -> int:
@@ -262,8 +262,22 @@ class Game(Position):
             status = -1
         if status < 0:
             raise IllegalActionError(self.why_illegal(action))
+        self._status = status  # as ``advance``, without its call
+        self._actions.append(action)
+
+    def advance(self, action: int, status: int) -> int:
+        """Record an action that a compiled step has played in ``vector``.
+
+        Args:
+            action: the number of the action.
+            status: the new ``kernel.status``, which the step returned.
+
+        Returns:
+            The seat to act, or -1 if the game is over.
+        """
         self._status = status
         self._actions.append(action)
+        return (status >> k.ACTING_AT & k.ACTING) - 1
 
     def why_illegal(self, action: int | str) -> str:
         """Return why an action is illegal and which ones are legal, or "" if it is legal.
@@ -416,7 +430,7 @@ class Game(Position):
         if write is None:
             write = writer_of(observation)
         if player is None:
-            player = (self._status >> 54 & 15 or 1) - 1
+            player = (self._status >> k.ACTING_AT & k.ACTING or 1) - 1
         elif player.__class__ is not int or not 0 <= player < rules.players:
             player = check_player(player, rules.players)
         if out is None:
@@ -564,7 +578,9 @@ def _is_readable(rules: Rules, state: k.Vector) -> bool:
     return (
         left == state[k.KITTY]
         and 0 <= number <= n * rules.hand_size
-        and all(code & 63 < len(rules.deck) for code in k.plays(rules.vector, state, 0, number))
+        and all(
+            code & k.CARD_BITS < len(rules.deck) for code in k.plays(rules.vector, state, 0, number)
+        )
         and all(-MAX_TOTAL <= total <= MAX_TOTAL for total in state[k.every_seat(k.TOTALS, n)])
         and 0 <= state[k.DEALER] < n
         and 0 <= state[k.DEAL_NUMBER] < 2**31

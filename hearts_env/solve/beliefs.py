@@ -150,7 +150,7 @@ def past_plays(
         Views ``(n * plays, rules.state_size)`` and actions ``(n * plays,)``, hand by hand.
     """
     codes = k.plays(rules.vector, seen, 0, int(seen[k.NUM_PLAYED]))
-    plays = max(sum(code >> 6 == seat for code in codes) - skip, 0)
+    plays = max(sum(code >> k.SEAT_AT == seat for code in codes) - skip, 0)
     vectors = np.empty((len(deals), plays, len(seen)), np.int64)
     actions = np.empty((len(deals), plays), np.int64)
     if plays:
@@ -460,7 +460,7 @@ class Tracker:
         deals = dealt_hands(view)
         dealt, mine = deals[:, 1 - player], int(k.hand_at_start(v, player))
         codes = tuple(k.plays(view.rules.vector, v, 0, int(v[k.NUM_PLAYED])))
-        last = max((t for t, code in enumerate(codes) if code >> 6 == player), default=-1)
+        last = max((t for t, code in enumerate(codes) if code >> k.SEAT_AT == player), default=-1)
         logs, skip = np.zeros(len(hands)), 0
         if last >= 0 and (found := self._cache.pop((player, mine, codes[:last]), None)):
             before, was, plays = found
@@ -494,7 +494,7 @@ class Tracker:
     def _posterior(self, one: _Pending) -> tuple[Floats, float]:
         """Remember the conclusions. Return the weights, and the logarithm of their mean before."""
         order = np.argsort(one.dealt)
-        plays = sum(code >> 6 != one.view.player for code in one.key[2])
+        plays = sum(code >> k.SEAT_AT != one.view.player for code in one.key[2])
         if len(self._cache) >= _MOST_CACHED:
             self._cache.clear()
         self._cache[one.key] = one.dealt[order], one.logs[order], plays

@@ -365,8 +365,8 @@ def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> Non
         seen |= v[k.VOIDS + k.SEAT * first] << 8 | v[k.VOIDS + k.SEAT * other] << 16
         h = k.mix(h ^ np.uint64(seen))
         for j in range(v[k.NUM_PLAYED]):
-            code = k.play_at(r, v, j)
-            h = k.mix(h ^ np.uint64(code & 63 | (code >> 6 ^ first) << 6))
+            seat = k.seat_at(r, v, j) ^ first
+            h = k.mix(h ^ np.uint64(k.card_at(r, v, j) | seat << k.SEAT_AT))
         keys[i] = h
 
 

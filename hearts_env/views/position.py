@@ -71,7 +71,7 @@ class Position:
     def _plays(self, begin: int, end: int) -> tuple[tuple[int, str], ...]:
         deck = self.rules.deck
         codes = k.plays(self.rules.vector, self.vector, begin, end)
-        return tuple([(code >> 6, deck[code & 63]) for code in codes])
+        return tuple([(code >> k.SEAT_AT, deck[code & k.CARD_BITS]) for code in codes])
 
     @property
     def tricks(self) -> tuple[tuple[tuple[int, str], ...], ...]:

@@ -101,7 +101,7 @@ class Worlds:
             return None
         cards = int(self.rules.vector[k.R_SUIT_MASK + suit])
         codes = k.plays(self.rules.vector, v, 0, int(v[k.NUM_PLAYED]))
-        plays = [(code >> 6, code & 63) for code in codes]
+        plays = [(code >> k.SEAT_AT, code & k.CARD_BITS) for code in codes]
         queen = next(i for i, (_, card) in enumerate(plays) if card == self.rules.index["QS"])
         dodger = plays[queen][0]
         shown = mask_of(card for seat, card in plays[queen:] if seat == dodger)

@@ -17,7 +17,6 @@ from hearts_agents.envs.arena import Arena, Finished
 from hearts_agents.envs.opponents import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import Encoder
-from hearts_env.envs.drawing import Drawer
 from hearts_env.envs.infos import read_only_values
 from hearts_env.envs.observations import DType, Observation
 from hearts_env.support.arguments import whole
@@ -67,9 +66,6 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
-        render_for: str = "current_player",  # of pictures: as for a single environment
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
     ) -> None:
         """Make the environments. Call ``reset`` first.
 
@@ -91,7 +87,6 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
                 "a single one with gymnasium.make"
             )
         self._mode = _check_mode(autoreset_mode)
-        Drawer(Rules.make(rules, players), None, render_for, render_scale, render_names)  # checks
         self.arena = Arena(
             num_envs,
             num_threads,

@@ -29,8 +29,10 @@ class ViewLines:
         self._names = [dump(rules.action_name(a)) for a in range(rules.num_actions)]
         self.numbers = {rules.action_name(a): a for a in range(rules.num_actions)}
         self._plays = [
-            f"[{code >> 6},{self._names[code & 63]}]" if code & 63 < len(rules.deck) else ""
-            for code in range(64 * rules.players)
+            f"[{code >> k.SEAT_AT},{self._names[code & k.CARD_BITS]}]"
+            if code & k.CARD_BITS < len(rules.deck)
+            else ""
+            for code in range(rules.players << k.SEAT_AT)
         ]
         self._cards, self._taken, self._deal = (
             functools.lru_cache(_MOST_PIECES)(write)
