@@ -423,7 +423,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:
-            seat = game.advance(number, status)
+            seat = game._advance(number, status)
             self.infos[agent] = self._no_result.copy()
             if seat < 0:
                 self._end_deal(agent, game)

@@ -262,10 +262,10 @@ class Game(Position):
             status = -1
         if status < 0:
             raise IllegalActionError(self.why_illegal(action))
-        self._status = status  # as ``advance``, without its call
+        self._status = status  # as ``_advance``, without its call
         self._actions.append(action)
 
-    def advance(self, action: int, status: int) -> int:
+    def _advance(self, action: int, status: int) -> int:
         """Record an action that a compiled step has played in ``vector``.
 
         Args:
