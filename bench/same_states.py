@@ -68,6 +68,13 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     ),
     "maskable": ("algorithm=maskable_ppo",),
 }
+RENAMED = {
+    "games/cast": "games/occupants",
+    "games/paid": "games/credited",
+    "games/order": "games/rng",
+    "games/rows/worth": "games/rows/q_values",
+}
+"""The present names of arrays, by their names in earlier commits."""
 
 
 def state_of(kind: str) -> dict[str, str]:
@@ -85,7 +92,8 @@ def state_of(kind: str) -> dict[str, str]:
         if updates < 4:
             learner = make_learner(config, learner.state())
     tensors = learner.state().tensors
-    return {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in tensors.items()}
+    named = {RENAMED.get(name, name): array for name, array in tensors.items()}
+    return {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in named.items()}
 
 
 def states(tree: Path, kind: str) -> dict[str, str]:

@@ -250,8 +250,8 @@ class SelfPlayGames:
             f"rows/{name}": array[: self.size].copy() for name, array in self._saved().items()
         }
         state |= {name: array.copy() for name, array in self._arrays().items()}
-        order = json.dumps(self.rng.bit_generator.state).encode()
-        return state | {"seed": np.array(self.seed), "order": np.frombuffer(order, np.uint8)}
+        rng = json.dumps(self.rng.bit_generator.state).encode()
+        return state | {"seed": np.array(self.seed), "rng": np.frombuffer(rng, np.uint8)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], _name: str) -> None:
         """Restore a state, in games made with the same arguments.
@@ -268,8 +268,10 @@ class SelfPlayGames:
         waiting = np.sort(given["last"][given["last"] >= 0])
         if not np.array_equal(waiting, np.arange(len(waiting))) or given["last"].min() < -1:
             raise HeartsError("last: not the rows of decisions, each once; take another checkpoint")
-        if not ((given["cast"] >= LEARNER) & (given["cast"] < len(self.pool))).all():
-            raise HeartsError(f"cast: not all in [-1, {len(self.pool)}); take another checkpoint")
+        if not ((given["occupants"] >= LEARNER) & (given["occupants"] < len(self.pool))).all():
+            raise HeartsError(
+                f"occupants: not all in [-1, {len(self.pool)}); take another checkpoint"
+            )
         for name, array in self._saved().items():
             rows = state.get(f"rows/{name}")
             array[: len(waiting)] = check_array(f"rows/{name}", rows, array[: len(waiting)])
@@ -279,9 +281,9 @@ class SelfPlayGames:
                 "rows: not decisions that wait for their returns; take another checkpoint"
             )
         try:
-            self.rng.bit_generator.state = json.loads(state["order"].tobytes())
+            self.rng.bit_generator.state = json.loads(state["rng"].tobytes())
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
-            raise HeartsError("order: not the state of PCG64; take another checkpoint") from None
+            raise HeartsError("rng: not the state of PCG64; take another checkpoint") from None
         self.batch.restore(part_of(state, "games/"))
         for name, array in own.items():
             array[...] = given[name]
@@ -290,9 +292,9 @@ class SelfPlayGames:
     def _arrays(self) -> Tensors:
         table = self.table
         return {
-            "cast": table.occupants,
+            "occupants": table.occupants,
             "last": table.last,
-            "paid": table.credited,
+            "credited": table.credited,
             "random": self.random,
         }
 

@@ -61,7 +61,7 @@ class VRPOGames(SelfPlayGames):
         return rows
 
     def _saved(self) -> Tensors:
-        return super()._saved() | {"hands": self.hands, "worth": self.q_values}
+        return super()._saved() | {"hands": self.hands, "q_values": self.q_values}
 
 
 class VRPOLearner(PPO):
