@@ -229,7 +229,7 @@ def test_critic_sees_the_other_hands():
 def test_algorithm_approaches_equilibrium_and_resumes_exactly(algorithm, changes, bound):
     settings = {"ppo": RECIPE["ppo"] | changes}
     made, tree = learner(algorithm, **settings), Tree("micro")
-    before = exploitabilities(made, tree)["drawn"]
+    before = exploitabilities(made, tree)["sampled"]
     assert before > 1.0
     for _ in range(30):
         made.update()
@@ -238,7 +238,7 @@ def test_algorithm_approaches_equilibrium_and_resumes_exactly(algorithm, changes
         made.update()
         resumed.update()
     assert_same(made, resumed)
-    assert exploitabilities(made, tree)["drawn"] < bound
+    assert exploitabilities(made, tree)["sampled"] < bound
 
 
 # ---- exploitability in evaluations ---------------------------------------------------------------
@@ -250,8 +250,8 @@ def test_small_deck_runs_log_exploitability(tmp_path):
     result = train(given, tmp_path / "run", progress=False)
     rows = [row for row in read_metrics(result.run_dir) if row["kind"] == "exploitability"]
     assert len(rows) == 5
-    assert rows[-1]["drawn"] < 0.9 * rows[0]["drawn"]
-    for name, greedy in (("drawn", False), ("preferred", True)):
+    assert rows[-1]["sampled"] < 0.9 * rows[0]["sampled"]
+    for name, greedy in (("sampled", False), ("greedy", True)):
         player = load_agent(result.run_dir, greedy=greedy, seed=0)
         found = exploitability_of(player, "micro").exploitability
         assert rows[-1][name] == pytest.approx(found, abs=1e-6)

@@ -282,11 +282,11 @@ def test_mid_game_copy_and_single_view_agree(monkeypatch):
 def test_agent_without_probabilities_is_detected():
     asleep = {"awake": [], "deals": 2}
     with pytest.warns(UserWarning, match="drawing"):
-        drawn = hearts_train.exploit(Drawing(), "two_player", ["belief"], **asleep)
-    assert drawn.is_one_draw
-    assert drawn.noise > 0
+        sampled = hearts_train.exploit(Drawing(), "two_player", ["belief"], **asleep)
+    assert sampled.is_sampled_once
+    assert sampled.noise > 0
     found = hearts_train.exploit("standard", "two_player", ["belief"], **asleep)
-    assert (found.is_one_draw, found.noise, found.awake) == (False, 0, ())
+    assert (found.is_sampled_once, found.noise, found.awake) == (False, 0, ())
 
 
 def test_invalid_attack_is_refused():
@@ -371,9 +371,9 @@ def test_saved_attack_is_resumed(tmp_path):
     mistake(done, "resume", "hearts exploit --resume")
 
 
-# ---- best responses to drawn hands ---------------------------------------------------------------
+# ---- best responses to sampled hands -------------------------------------------------------------
 @pytest.mark.parametrize("name", ["pro", "pimc", "easy"])
-def test_interval_over_drawn_hands_covers_exact_value(name, micro):
+def test_interval_over_sampled_hands_covers_exact_value(name, micro):
     truth = hearts_train.exploitability(name, micro)
     found = hearts_train.exploit(name, "micro", [BEST], deals=150, seed=2)
     (gain,) = found.gains

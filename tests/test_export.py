@@ -90,7 +90,7 @@ def test_unsupported_model_is_refused_with_a_reason(tmp_path: Path) -> None:
 def test_exploitability_of_a_model_may_be_greedy(algorithm):
     steps = {"n_steps": 4} if algorithm is MaskablePPO else {"buffer_size": 10}
     model = algorithm("MlpPolicy", envs(), batch_size=16, seed=0, device="cpu", **steps)
-    preferred = exploitability(model, "micro", greedy=True)
-    assert (preferred == exploitability(model, "micro")) is (algorithm is DQN)
+    greedy = exploitability(model, "micro", greedy=True)
+    assert (greedy == exploitability(model, "micro")) is (algorithm is DQN)
     with raises_hearts_error(HeartsError, "encoder"):
         exploitability(model, "mini")

@@ -77,10 +77,10 @@ def test_share_excludes_the_seconds_of_pretraining(tmp_path):
 
 
 def test_curve_has_margins_with_intervals(tmp_path):
-    exact = {"kind": "exploitability", "drawn": 0.5, "preferred": 0.75, "round": 0}
+    exact = {"kind": "exploitability", "sampled": 0.5, "greedy": 0.75, "round": 0}
     exact |= {"decisions": 0, "updates": 0, "seconds": 0.0}
     rows = (evaluation(0, -4.0), evaluation(0, 1.0, "easy"), exact, evaluation(2 * 10**6, 3.0))
-    pro, easy, drawn, preferred = curves_of(read_run(make(tmp_path / "a", *rows)))
+    pro, easy, sampled, greedy = curves_of(read_run(make(tmp_path / "a", *rows)))
     assert (pro.label, easy.label) == (
         "margin over pro, points per deal",
         "margin over easy, points per deal",
@@ -88,8 +88,8 @@ def test_curve_has_margins_with_intervals(tmp_path):
     assert pro.values.tolist() == [[-4.0, -4.5, -3.5], [3.0, 2.5, 3.5]]
     assert pro.decisions == [0, 2 * 10**6]
     assert easy.values.tolist() == [[1.0, 0.5, 1.5]]
-    assert (drawn.values.tolist(), preferred.values.tolist()) == ([[0.5] * 3], [[0.75] * 3])
-    assert (pro.is_margin, drawn.is_margin) == (True, False)
+    assert (sampled.values.tolist(), greedy.values.tolist()) == ([[0.5] * 3], [[0.75] * 3])
+    assert (pro.is_margin, sampled.is_margin) == (True, False)
 
 
 def test_draw_curves_writes_a_picture(tmp_path):
@@ -115,11 +115,11 @@ def test_runs_command_prints_table_and_json(four):
 
 
 def test_runs_command_has_the_last_exploitability(tmp_path):
-    exact = {"kind": "exploitability", "drawn": 4.33, "preferred": 4.33}
+    exact = {"kind": "exploitability", "sampled": 4.33, "greedy": 4.33}
     exact |= {"seconds": 1.0, "updates": 0, "round": 0}
-    rows = exact | {"decisions": 0}, exact | {"decisions": 10**6, "drawn": 1.5}
+    rows = exact | {"decisions": 0}, exact | {"decisions": 10**6, "sampled": 1.5}
     result = run("runs", make(tmp_path / "exact", *rows), "--json")
-    assert json.loads(result.stdout)[0]["exploitability"][0]["drawn"] == 1.5
+    assert json.loads(result.stdout)[0]["exploitability"][0]["sampled"] == 1.5
     assert "1.500" in result.stderr
 
 
@@ -137,7 +137,7 @@ ODD = (10**400, float("inf"), float("nan"), -(10**30), True, "1", None, [])
 @pytest.mark.parametrize("kind", ["update", "evaluation", "exploitability"])
 def test_log_lines_with_odd_values_are_skipped(tmp_path, kind):
     rows = {"update": update(10**6), "evaluation": evaluation(10**6, 1.0)}
-    rows["exploitability"] = rows["evaluation"] | {"drawn": 1.0, "preferred": 1.5}
+    rows["exploitability"] = rows["evaluation"] | {"sampled": 1.0, "greedy": 1.5}
     row = rows[kind] | {"kind": kind}
     odd = [
         row | {name: value} for name in row for value in ODD if type(value) is not type(row[name])
@@ -150,7 +150,7 @@ def test_log_lines_with_odd_values_are_skipped(tmp_path, kind):
         "decisions updates seconds decisions_per_second opponent margin ci95 won deals seed round"
     )
     kept = {name for one in found for name in row if one[name] != row[name]}
-    assert not kept & {*read.split(), "drawn", "preferred"} & set(log._FIELDS[kind])
+    assert not kept & {*read.split(), "sampled", "greedy"} & set(log._FIELDS[kind])
     shown = run("runs", tmp_path)
     assert shown.exit_code == 0, shown.stderr
 

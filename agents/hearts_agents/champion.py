@@ -17,7 +17,7 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.arguments import check_flag
 
 SHIPPED = {"two_player": True, "mini": False, "classic": True}
-"""The games by preset. If True, the network takes its preferred action. If False, it samples.
+"""The games by preset. If True, the network takes its greedy action. If False, it samples.
 
 In small decks, a policy that does not mix is more exploitable (docs/champion.md).
 """
@@ -51,7 +51,7 @@ class Champion(PerGameAgent):
             seed: the seed of its random numbers, if it is not greedy.
             search: the search budget per card: a time (``50ms``), a number of worlds (``32``) or
                 ``all``. If None, the network plays without search.
-            greedy: if True, take the preferred action. If False, sample from the policy. If None,
+            greedy: if True, take the greedy action. If False, sample from the policy. If None,
                 as in ``SHIPPED``. A search plays the best card that it finds.
             small: if True, use the network with a seventeenth of the weights, if there is one.
 

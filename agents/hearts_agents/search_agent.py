@@ -1,7 +1,7 @@
 """Search as one step of policy improvement at decision time.
 
 In each hidden world, every legal card is tried and the deal is played to its end. Both players see
-only their own views. The searching player continues with the policy's preferred actions, and the
+only their own views. The searching player continues with the policy's greedy actions, and the
 opponent with those of the policy or of another opponent model. Let Q be a card's mean margin and p
 its probability under the policy. The search plays the card with the highest Q / tau + log p. This
 is a step of mirror descent from the policy, as in the update-equivalent search of Sokota et al.
@@ -82,15 +82,15 @@ class OpponentModel:
     """A policy that the opponent may have: the likelihood of worlds, and its cards."""
 
     def __init__(self, agent: Agent) -> None:
-        preferred, drawn = agent, agent
+        greedy, sampled = agent, agent
         if isinstance(agent, EncoderAgent):
-            preferred, drawn = agent.with_greedy(True), agent.with_greedy(False)
-        self.preferred, self.chances = preferred, as_policy(drawn)
+            greedy, sampled = agent.with_greedy(True), agent.with_greedy(False)
+        self.greedy, self.chances = greedy, as_policy(sampled)
         self.tracker = Tracker(self.chances, EPSILON)
 
     def responses(self, own: Agent, rules: Rules) -> Responses:
         """Return the values of cards against it, for a player who continues as `own`."""
-        return Responses(rules, as_policy(self.preferred), played_by(rules, own))
+        return Responses(rules, as_policy(self.greedy), played_by(rules, own))
 
 
 class SearchAgent(CachingAgent):

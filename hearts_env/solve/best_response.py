@@ -89,8 +89,8 @@ class Exploitability:
         best_responses: Its margin as first leader, and as second player.
         value: The agent's margin against itself as first leader.
         infosets: The number of information sets of each seat.
-        frozen: If True, the agent draws random numbers and gives no probabilities. One draw for
-            each information set was then taken as its constant action there.
+        is_sampled_once: True if the agent draws random numbers and gives no probabilities. One
+            sample in each information set was then taken as its constant action there.
         seconds: The time taken, without building the tree.
     """
 
@@ -100,14 +100,14 @@ class Exploitability:
     best_responses: tuple[float, float]
     value: float
     infosets: tuple[int, int]
-    frozen: bool
+    is_sampled_once: bool
     seconds: float
 
     def table(self) -> ResultTable:
         """Return the figures as a table of one row."""
         value = self.exploitability
         row = [
-            self.agent + " (one draw)" * self.frozen,
+            self.agent + " (sampled once)" * self.is_sampled_once,
             f"{value:.4f}" if value >= 0.001 else f"{max(value, 0.0):.2e}",
             *(f"{value:+.4f}" for value in self.best_responses),
             f"{self.seconds:.1f}",
@@ -157,7 +157,7 @@ def exploitability_of(
     """
     tree = game if isinstance(game, Tree) else Tree(game, max_memory)
     begin = time.perf_counter()
-    chances, frozen = policy_of(agent, tree, name, progress)
+    chances, is_sampled_once = policy_of(agent, tree, name, progress)
     responses = [best_response(tree, p, chances[1 - p]).value for p in range(2)]
     return Exploitability(
         agent=_name(agent, name),
@@ -166,7 +166,7 @@ def exploitability_of(
         best_responses=(responses[0], responses[1]),
         value=tree.value(*chances),
         infosets=(tree.sides[0].num_infosets, tree.sides[1].num_infosets),
-        frozen=frozen,
+        is_sampled_once=is_sampled_once,
         seconds=time.perf_counter() - begin,
     )
 
@@ -174,28 +174,29 @@ def exploitability_of(
 def policy_of(
     agent: Any, tree: Tree, name: str = "", progress: Progress | None = None
 ) -> tuple[Profile, bool]:
-    """Return an agent's action probabilities in every view, and whether its draws were frozen.
+    """Return an agent's action probabilities in every view, and whether it was sampled once.
 
-    It is asked twice about the first block of each seat's views, to see whether it draws.
+    It is asked twice about the first block of each seat's views, to see whether it draws random
+    numbers.
 
     Raises:
         HeartsError: the agent has no valid policy there.
     """
     ask = probs_function(agent, _name(agent, name))
     total = sum(side.num_infosets for side in tree.sides)
-    done, frozen = 0, False
+    done, is_sampled_once = 0, False
 
     def policy(views: BatchView) -> Floats:
-        nonlocal done, frozen
+        nonlocal done, is_sampled_once
         table = ask(views)
         if done in (0, tree.sides[0].num_infosets):  # the first block of a player
-            frozen |= not np.array_equal(table, ask(views))
+            is_sampled_once |= not np.array_equal(table, ask(views))
         done += len(views)
         if progress is not None:
             progress(done, total)
         return table
 
-    return (action_probs_in(tree, 0, policy), action_probs_in(tree, 1, policy)), frozen
+    return (action_probs_in(tree, 0, policy), action_probs_in(tree, 1, policy)), is_sampled_once
 
 
 def action_probs_in(tree: Tree, player: int, policy: Policy) -> Floats:

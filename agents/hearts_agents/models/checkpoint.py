@@ -11,7 +11,7 @@ Nothing in it can run code, and playing does not need torch.
 | `rules` | JSON: all fields of ``Rules`` |
 | `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
 | `training` | JSON: opponents, decisions, seed, figures; for people |
-| `greedy` | JSON: whether it takes the preferred action, or samples; optional, true if missing |
+| `greedy` | JSON: whether it takes the greedy action, or samples; optional, true if missing |
 | `digest` | the digest of everything else (``digest_of``); optional |
 
 Tensors are float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias`
@@ -73,7 +73,7 @@ class Checkpoint:
     module: str | None = None
     """The user's own torch module, as ``FILE.py:NAME``."""
     greedy: bool = True
-    """If True, the player takes the preferred action, else it samples, unless an option says so."""
+    """If True, the player takes the greedy action, else it samples, unless an option says so."""
 
     @property
     def num_weights(self) -> int:

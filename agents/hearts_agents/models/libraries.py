@@ -82,7 +82,7 @@ class ModelAgent(EncoderAgent):
             seed: the seed of its random numbers, if it is not greedy.
             encoder: the encoder of its observations.
             rules: the only rules that it plays. If None, all that it fits.
-            greedy: if True, take the preferred action. If False, sample from the softmax of the
+            greedy: if True, take the greedy action. If False, sample from the softmax of the
                 model's output.
 
         Raises:

@@ -82,7 +82,7 @@ class EncoderAgent(StochasticAgent):
     def action_probs(self, views: BatchView) -> Probs:
         """Return the probability of each action, ``(len(views), num_actions) float64``.
 
-        A greedy player's preferred action has probability 1.
+        A greedy player's action has probability 1.
         """
         if self.greedy:
             return super().action_probs(views)
@@ -295,7 +295,7 @@ class NetworkAgent(EncoderAgent):
             network: its policy.
             rules: the only rules that it plays.
             encoder: the encoder of its observations, or its name.
-            greedy: if True, take the preferred action. If False, sample from the policy.
+            greedy: if True, take the greedy action. If False, sample from the policy.
             seed: the seed for sampling. If None, the operating system seeds it.
             checkpoint: the metadata of its file.
 
@@ -352,7 +352,7 @@ def load_agent(
     Args:
         path: the file, or a run folder.
         seed: the seed for sampling, if it is not greedy.
-        greedy: if True, take the preferred action. If False, sample from the policy. If None, as
+        greedy: if True, take the greedy action. If False, sample from the policy. If None, as
             the file says: files of ``hearts train`` are greedy.
 
     Raises:

@@ -160,5 +160,5 @@ def exact_line(result: dict[str, Any]) -> str:
         return ""
     if exact["exploitability"] is None:
         return f"exploitability: not computed: {exact['why']}"
-    drawn = ", for one random choice in each information set" if exact["one_draw"] else ""
-    return f"exploitability: {exact['exploitability']:.4f} points per deal, exact{drawn}"
+    sampled = ", for one random choice in each information set" if exact["one_draw"] else ""
+    return f"exploitability: {exact['exploitability']:.4f} points per deal, exact{sampled}"

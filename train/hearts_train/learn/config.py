@@ -239,7 +239,7 @@ class BudgetConfig(_Section):
 
 
 class EvaluationConfig(_Section):
-    """Evaluations on duplicate deals, with preferred actions, during training and at its end."""
+    """Evaluations on duplicate deals, with greedy actions, during training and at its end."""
 
     times: Annotated[Int, Field(ge=0)] = 10
     """Rounds of evaluation, spread evenly over the budget."""

@@ -40,7 +40,7 @@ def export_policy(
         path: the file to write, preferably ``*.safetensors``.
         rules: the rules that it was trained on.
         observation: the name of the encoder that it was trained on.
-        greedy: if True, the player takes the preferred action. If False, it samples.
+        greedy: if True, the player takes the greedy action. If False, it samples.
         training: facts about the training to record, as a mapping of JSON types.
 
     Raises:

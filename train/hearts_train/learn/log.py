@@ -222,7 +222,7 @@ RESULT: dict[str, Any] = {"opponent": str, "margin": float, "ci95": list, "deals
 _FIELDS: dict[str, dict[str, Any]] = {
     "update": _COMMON | {"decisions_per_second": int | float},
     "evaluation": _ROUND | RESULT | {"won": float},
-    "exploitability": _ROUND | {"drawn": float, "preferred": float},
+    "exploitability": _ROUND | {"sampled": float, "greedy": float},
 }
 """The same for each kind of line."""
 _LARGEST = 2.0**64

@@ -62,7 +62,7 @@ class RunResult:
 
         Args:
             seed: the seed for sampling, if it is not greedy.
-            greedy: if True, take the preferred action. If False, sample from the policy.
+            greedy: if True, take the greedy action. If False, sample from the policy.
 
         Raises:
             HeartsError: if the network or encoder is code that is not trusted, as for
@@ -323,7 +323,7 @@ class Trainer:
         if self.tree is not None:
             found = exploitabilities(self.learner, self.tree)
             metrics.write("exploitability", counters.decisions, when | found)
-            texts = [f"{found[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
+            texts = [f"{found[name]:.3f} ({name} cards)" for name in EXPLOITED]
             display.found(f"exploitability {', '.join(texts)}")
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
@@ -429,11 +429,11 @@ def _num_passed(share: float, times: int) -> int:
 
 
 def exploitabilities(learner: Learner, tree: Tree) -> dict[str, float]:
-    """Return the exploitability of the learner's preferred actions and of its drawn ones."""
+    """Return the exploitability of the learner's greedy actions and of its sampled ones."""
     found = {}
-    for name in ("preferred", "drawn"):
+    for name in ("greedy", "sampled"):
         agent = learner.agent()
-        agent.greedy = name == "preferred"
+        agent.greedy = name == "greedy"
         one, two = (action_probs_in(tree, player, agent.action_probs) for player in range(2))
         found[name] = exploitability(tree, (one, two))
     return found

@@ -28,8 +28,8 @@ from hearts_train.measure.display import (
 )
 from hearts_train.screen import format_seconds, printable
 
-EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
-"""The two policies with an exploitability, and their labels in plots."""
+EXPLOITED = ("sampled", "greedy")
+"""The two policies with an exploitability: with sampled cards, and with the likeliest ones."""
 
 
 # ---- the list of runs ----------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def table(runs: Sequence[RunFolder]) -> tuple[list[str], list[list[str]]]:
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in shown]
         if is_exploited:
             last = run.latest_exploitability
-            row.append(f"{last['drawn']:.3f}" if last else "")
+            row.append(f"{last['sampled']:.3f}" if last else "")
         rows.append(row)
     return columns, rows
 
@@ -154,7 +154,7 @@ def _final_figures(run: RunFolder) -> dict[str, tuple[float, str]]:
         for row in run.final
     }
     if last := run.latest_exploitability:
-        found["exploitability"] = (last["drawn"], f"{last['drawn']:.3f}")
+        found["exploitability"] = (last["sampled"], f"{last['sampled']:.3f}")
     return found
 
 
@@ -195,9 +195,9 @@ def curves_of(run: History) -> list[Curve]:
         label = f"margin over {name}, points per deal"
         found.append(_curve(label, rows, margins, is_margin=True))
     if rows := run.of_kind("exploitability"):
-        for name, what in EXPLOITED.items():
+        for name in EXPLOITED:
             values = [(row[name],) * 3 for row in rows]
-            found.append(_curve(f"exploitability, {what}", rows, values, is_margin=False))
+            found.append(_curve(f"exploitability, {name} cards", rows, values, is_margin=False))
     return found
 
 
@@ -319,14 +319,14 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         lines += ["", "`self` stands for this player and its snapshots during training."]
     lines += ["", "## Evaluation", ""]
     if exploited := training["exploitability"]:
-        found = [f"{exploited[name]:.3f} ({what})" for name, what in EXPLOITED.items()]
+        found = [f"{exploited[name]:.3f} ({name} cards)" for name in EXPLOITED]
         text = f"Exploitability, the mean margin of an exact best response: {', '.join(found)}."
         lines += [text, ""]
     if not evaluations:
         return "\n".join([*lines, "No margins yet; run `hearts evaluate`.", ""])
     lines += [
         "Margin: the opponents' mean points minus the player's own, per deal. Every duplicate deal "
-        "is played with the player in each seat. The player plays its preferred action.",
+        "is played with the player in each seat. The player plays its greedy action.",
         "",
         "| opponent | margin | 95 % interval | deals | seed |",
         "|---|---|---|---|---|",

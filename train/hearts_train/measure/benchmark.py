@@ -297,7 +297,7 @@ class Benchmark:
             "exploitability": rounded(found.exploitability),
             "best_responses": [rounded(value) for value in found.best_responses],
             "infosets": list(found.infosets),
-            "one_draw": found.frozen,
+            "one_draw": found.is_sampled_once,
         }
 
     def result(
