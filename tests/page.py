@@ -115,7 +115,7 @@ class Person:
     """
 
     def __init__(self, browser: Browser, address: str, size: str = "wide", **options: Any) -> None:
-        settings = {"pace": "none", "guide": "off", **options.pop("settings", {})}
+        settings = {"pace": "none", "guide": "off", "tap": "two", **options.pop("settings", {})}
         width, height = _ALL_SIZES[size]
         context = browser.new_context(
             viewport={"width": width, "height": height},

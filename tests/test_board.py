@@ -132,6 +132,7 @@ def test_costliest_is_the_worst_card_of_the_seat(rules: str) -> None:
         told = costliest(record, seat)
         own = [m for m in found.moments if m.player == seat and len(m.means) > 1]
         assert told["choices"] == len(own) > 0
+        assert told["lost"] == sum(m.expected_loss for m in own)
         worst = max(own, key=lambda m: m.expected_loss)
         assert (told["card"] is not None) == bool(worst.mark)
         if card := told["card"]:
@@ -142,9 +143,9 @@ def test_costliest_is_the_worst_card_of_the_seat(rules: str) -> None:
 
 def test_costliest_is_none_without_a_slip() -> None:
     game = played("micro", 1, "pimc", "pimc")
-    assert costliest(Record(game), 0) == {"choices": 1, "card": None}
+    assert costliest(Record(game), 0) == {"choices": 1, "lost": 0.0, "card": None}
     unplayed = Record(Game.deal("micro", 1))
-    assert costliest(unplayed, 0) == {"choices": 0, "card": None}
+    assert costliest(unplayed, 0) == {"choices": 0, "lost": 0, "card": None}
 
 
 def test_moons_and_revokes_are_steps_too() -> None:

@@ -134,6 +134,23 @@ def test_settings_survive_a_reload(person) -> None:
     expect(page.get_by_role("radio", name="One tap")).to_be_checked()
 
 
+def test_mouse_plays_by_one_click_unless_set_otherwise(person) -> None:
+    person.sit_down("two_player", ["me", "easy"], seed=PERSON_LEADS)
+    person.page.evaluate("localStorage['hearts.settings'] = '{\"pace\": \"none\"}'")
+    person.page.reload()
+    person.wait()
+    person.press(person.legal[0])
+    person.played(13)
+
+
+def test_text_follows_the_reader_s_size(person) -> None:
+    person.sit_down("two_player", ["me", "easy"], seed=PERSON_LEADS)
+    size = "parseFloat(getComputedStyle(document.querySelector('.line')).fontSize)"
+    before = person.page.evaluate(size)
+    person.page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert person.page.evaluate(size) == 2 * before
+
+
 def test_reduced_motion_moves_nothing(visit) -> None:
     for reduced, expected in (("reduce", False), ("no-preference", True)):
         person = visit(reduced_motion=reduced)
@@ -176,7 +193,7 @@ def show(person: Person, screen: str) -> None:
         person.press(person.hand[0])
     elif screen == "moon":
         person.sit_down('micro moon=choose card_points={"AH":1}', ["me", "easy"], seed=2)
-        for _ in range(3):
+        for _ in range(2):
             person.play()
     elif screen in ("result", "sheet"):
         person.sit_down("micro", ["me", "easy"], match=True)

@@ -22,7 +22,8 @@ pytestmark = [
 
 from playwright.sync_api import expect  # noqa: E402
 
-from hearts_env import Game  # noqa: E402
+from hearts_env import Game, Rules  # noqa: E402
+from hearts_env.rules.presets import PRESETS  # noqa: E402
 from tests.page import SIZES, Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
@@ -166,7 +167,7 @@ def test_keyboard_alone_plays_a_deal_and_a_moon(person) -> None:
     person.sit_down(MOON, ["me", "easy"], seed=MOON_SEED)
     keys = person.page.keyboard
     person.page.locator("h1").first.focus()
-    for count in (3, 2, 1):
+    for count in (3, 2):  # the last card is played by itself
         keys.press("1")
         assert len(person.cards(".hand .card.raised")) == 1
         keys.press("Enter" if count % 2 else "1")
@@ -265,6 +266,43 @@ def test_sitting_down_changes_the_line_of_everyone(visit) -> None:
     for one, name in ((anna, "Anna"), (ben, "Ben"), (onlooker, "")):
         told = "Your turn: lead the " if name == leads else f"Waiting for {leads} to play."
         expect(one.page.locator(".line")).to_have_text(re.compile(f"(Ben has sat down. )?{told}"))
+
+
+def test_last_card_and_results_look_after_themselves(person) -> None:
+    """The last trick plays itself. A reload does not count the deal again."""
+    person.sit_down("two_player", ["me", "easy"], seed=EASY_LEADS)
+    while len(person.hand) > 1:
+        person.play()
+    person.page.wait_for_selector(".result")
+    expect(person.page.locator(".lesson")).to_have_text(re.compile("^(Your costliest|You gave)"))
+    scores = person.result().scores()
+    person.page.reload()
+    person.page.wait_for_selector(".result")
+    person.lobby()
+    record = person.page.locator(".record")
+    expect(record).to_contain_text(f"You won {int(scores[0] < scores[1])} of 1 deal.")
+    expect(record).to_contain_text("points per deal.")
+    expect(record.locator(".dots i")).to_have_count(1)
+
+
+def test_lost_network_is_said_without_a_timer(person) -> None:
+    person.page.clock.install()
+    person.sit_down("micro", ["me", "easy"])
+    person.page.clock.pause_at(person.page.evaluate("Date.now()") / 1000 + 1)
+    person.page.context.set_offline(True)
+    expect(person.page.locator(".line-lost")).to_have_text("Reconnecting …")
+    assert not person.legal
+    person.page.context.set_offline(False)
+    person.page.clock.resume()
+    person.page.wait_for_selector(".hand .card.legal")
+
+
+def test_small_decks_have_a_heading_of_their_own(person) -> None:
+    person.lobby()
+    small = person.page.locator("optgroup[label='Small decks'] option")
+    names = small.evaluate_all("(options) => options.map((option) => option.value)")
+    decks = {name: len(Rules.preset(name).deck) for name in PRESETS}
+    assert names == [name for name in PRESETS if decks[name] < 28]
 
 
 def test_name_dialog_sits_down_on_enter_only(visit) -> None:

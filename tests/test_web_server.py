@@ -279,6 +279,19 @@ def test_people_get_neither_hint_nor_undo(client):
                 assert refused["code"] == "not_allowed"
 
 
+def test_unfinished_tables_say_how_far_they_are(client):
+    with browsing(client) as browser:
+        table = browser.create("mini", "easy", seed=3)["table"]
+        browser.act()
+        state = browser.until(lambda state: state["turn"] == 0)
+        with browsing(client, browser.token, table) as again:
+            (mine,) = again.welcome["tables"]
+        assert mine["tricks"] == 5
+        assert mine["trick"] == len(state["view"]["history"]) // 2 + 1
+        assert mine["points"] == state["view"]["points"]
+        assert mine["saved"] > 1_700_000_000
+
+
 # ---- pages ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", ["/", "/t/0123456789abcdef", "/board"])
 def test_pages_are_single_files_with_strict_policy(path, client):
@@ -314,3 +327,9 @@ def test_files_outside_the_folder_are_not_served(client):
 def test_body_of_a_request_is_limited(client):
     assert client.post("/api/review", content=b"x" * 600_000).status_code == 413
     assert client.post("/api/review", content=iter([b"x" * 300_000] * 2)).status_code == 413
+
+
+def test_large_files_are_compressed(client):
+    answer = client.get("/static/cards.svg", headers={"accept-encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+    assert answer.text == assets.sprite()

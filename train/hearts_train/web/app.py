@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -78,6 +79,7 @@ def create_app(
     )
     app.state.manager = manager
     app.state.reviews = review_routes.ReviewQueue(limits)
+    app.add_middleware(GZipMiddleware)
     app.add_middleware(SecurityMiddleware, hosts=hosts)
     return app
 

@@ -251,6 +251,7 @@ def presets_json() -> list[dict[str, Any]]:
             "name": name,
             "title": title_of(name),
             "players": list(preset.players),
+            "small": len(Rules.preset(name).deck) < len(Rules.preset("two_player").deck),
             "aim": " ".join(aim(Rules.preset(name))),
             "text": preset.summary,
         }
@@ -261,13 +262,17 @@ def presets_json() -> list[dict[str, Any]]:
 # ---- a table -------------------------------------------------------------------------------------
 def listed_table(table: Table, owner: str) -> dict[str, Any]:
     """Return a person's table for `welcome`."""
-    seat = table.seat_of(owner)
+    seat, game = table.seat_of(owner), table.game
     return {
         "table": table.id,
         "title": title_of(table.rules.name),
         "match": table.is_match,
         "you": seat,
         "seats": [table.name_of(p) for p in range(table.rules.players)],
+        "trick": min(game.trick_number + 1, table.rules.hand_size),
+        "tricks": table.rules.hand_size,
+        "points": table.totals() if table.is_match else game.points,
+        "saved": None if table.journal is None else int(table.journal.path.stat().st_mtime),
         "your_turn": table.turn is not None and table.turn == seat,
     }
 

@@ -171,7 +171,8 @@ def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Js
     """Find the card that gave away most, judged by the view of its player.
 
     Returns:
-        ``choices``: the number of its cards that were not forced. ``card``: the costliest one, or
+        ``choices``: the number of its cards that were not forced. ``lost``: the points that they
+        gave away. ``card``: the costliest one, or
         None if no card was a slip or a blunder. It has ``at``, the number of actions before it,
         ``trick``, ``played``, ``best``, a better card, and ``lost``, the points given away.
 
@@ -188,7 +189,8 @@ def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Js
         if is_own and len(replay.legal_actions()) > 1:
             choices.append(measurer.measure(replay, action))
         play_step(replay, action)
-    found = {"choices": len(choices), "card": None}
+    lost = sum(moment.expected_loss for moment in choices)
+    found = {"choices": len(choices), "lost": lost, "card": None}
     worst = max(choices, key=lambda moment: moment.expected_loss, default=None)
     if worst is None or not worst.mark:
         return found

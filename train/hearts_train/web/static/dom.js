@@ -70,10 +70,13 @@ export function choices(legend, name, options, chosen, change) {
  * @param {Array<[string, string]>} options value and label
  * @param {string} chosen
  * @param {(value: string) => void} change
+ * @param {[string, Array<[string, string]>]} [group] more options below a heading
  */
-export function picker(label, options, chosen, change) {
-  const select = el("select", {on: {change: () => change(select.value)}},
-    ...options.map(([value, text]) => el("option", {value, text, selected: value === chosen})));
+export function picker(label, options, chosen, change, group) {
+  const made = (these) => these.map(([value, text]) =>
+    el("option", {value, text, selected: value === chosen}));
+  const select = el("select", {on: {change: () => change(select.value)}}, ...made(options),
+    group && el("optgroup", {label: group[0]}, ...made(group[1])));
   return el("label", {class: "field"}, el("span", {text: label}), select);
 }
 

@@ -5,6 +5,7 @@ import {begins} from "hearts/clicks.js";
 import {button, choices, el, notice, picker} from "hearts/dom.js";
 import {capital} from "hearts/figures.js";
 import {choose, setting} from "hearts/settings.js";
+import {ownRecord} from "hearts/record.js";
 import {forget} from "hearts/socket.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
@@ -22,8 +23,8 @@ export async function mount(root, context) {
   root.replaceChildren(el("p", {class: "waiting", text: "Shuffling …"}));
   const welcome = await context.connection.greet();
   const form = new Form(context, welcome);
-  root.replaceChildren(el("div", {class: "lobby"}, hero(context, welcome),
-    tables(context, welcome), form.node));
+  root.replaceChildren(el("div", {class: "lobby"}, ...[hero(context, welcome),
+    ownRecord(), tables(context, welcome), form.node].filter(Boolean)));
 }
 
 /** @param {Context} context @param {any} welcome */
@@ -57,8 +58,9 @@ function tables(context, welcome) {
   if (!mine.length) return null;
   const section = el("section", {class: "mine"}, el("h2", {text: "Continue"}),
     el("ul", {}, ...[...mine].reverse().map((table) => {
+      const words = describe(table);
       const item = el("li", {}, el("a", {class: "button", href: `/t/${table.table}`},
-        describe(table)), button("✕", close, {"aria-label": `Forget: ${describe(table)}`,
+        words), button("✕", close, {"aria-label": `Forget: ${words}`,
         title: "Take off this list"}));
       function close() {
         if (!begins()) return;
@@ -72,10 +74,21 @@ function tables(context, welcome) {
 }
 
 /** @param {any} table */
-function describe({title, match, seats, you, your_turn: isTurn}) {
+function describe({title, match, seats, you, your_turn: isTurn, trick, tricks, points, saved}) {
   const others = seats.filter((_, seat) => seat !== you);
-  return `${title}${match ? ", a match" : ""}, with ${others.join(", ")}${isTurn ? " (your turn)"
-    : ""}`;
+  const [own] = points.splice(you, 1);
+  return `${title}${match ? ", a match" : ""}, with ${others.join(", ")}: trick ${trick} of ${tricks
+  }, ${own} to ${points.join(", ")}, ${ago(saved)}${isTurn ? " (your turn)" : ""}`;
+}
+
+/** A time in the past, such as "2 hours ago". @param {number} time in seconds */
+function ago(time) {
+  const minutes = Math.round((Date.now() / 1000 - time) / 60);
+  const words = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return words.format(-minutes, "minute");
+  if (minutes < 1440) return words.format(-Math.round(minutes / 60), "hour");
+  return words.format(-Math.round(minutes / 1440), "day");
 }
 
 /**
@@ -115,8 +128,8 @@ class Form {
     const name = el("input", {type: "text", maxlength: "24", value: setting("name"),
       autocomplete: "nickname", on: {change: () => choose("name", name.value.trim())}});
     this.node = el("section", {class: "form"}, el("h2", {text: "Another game"}),
-      picker("Game", this.rules.map((rule) => [rule.name, rule.title]),
-        this.rule.name, (value) => this.chooseRule(value)),
+      picker("Game", this.named(false), this.rule.name, (value) => this.chooseRule(value),
+        ["Small decks", this.named(true)]),
       this.about, this.size, this.seats,
       choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.length,
         (value) => {
@@ -125,6 +138,11 @@ class Form {
       el("label", {class: "field"}, el("span", {text: "Your name"}), name),
       el("div", {class: "buttons"}, this.start));
     this.chooseRule(this.rule.name);
+  }
+
+  /** @param {boolean} isSmall @returns {Array<[string, string]>} */
+  named(isSmall) {
+    return this.rules.filter(({small}) => small === isSmall).map(({name, title}) => [name, title]);
   }
 
   /** @param {string} name */

@@ -5,6 +5,7 @@ import {ask, button, el} from "hearts/dom.js";
 import {counted, does, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
 import {boardAt} from "hearts/line.js";
+import {noteDeal, noteLost} from "hearts/record.js";
 import {asked} from "hearts/server.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
@@ -81,12 +82,13 @@ export function result(table, next) {
     table.match && el("td", {class: "n", data: {label: "total"}, text: number(table.totals[seat])}),
     el("td", {class: "cards"}, chips(over.hands[seat]))));
   const first = lastLesson(table);
+  const isNew = table.you !== null && noteDeal(table, marginOf(table));
   const main = table.you !== null && button(table.matchOver ? "Rematch" : "Next deal", next,
     {class: "main"});
   return el("section", {class: "result", "aria-labelledby": "verdict"},
     el("h2", {id: "verdict", tabindex: "-1", text: verdict(table)}),
     first && el("p", {text: first}),
-    table.you !== null && lesson(over.deal, table.you, table.players),
+    table.you !== null && lesson(over.deal, table.you, table.players, isNew),
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores and hands"},
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Player"}),
         el("th", {scope: "col", class: "n", text: "Score"}),
@@ -102,10 +104,12 @@ export function result(table, next) {
 /**
  * The costliest card of a seat, once the server has found it.
  * @param {string} deal @param {number} seat @param {number} players
+ * @param {boolean} isNew for the record
  */
-function lesson(deal, seat, players) {
+function lesson(deal, seat, players, isNew) {
   const line = el("p", {class: "lesson", role: "status", text: "Looking at your cards …"});
-  asked("/api/costliest", {deal, seat}).then(({choices, card}) => {
+  asked("/api/costliest", {deal, seat}).then(({choices, card, lost}) => {
+    if (isNew && choices) noteLost(lost);
     if (choices) line.replaceChildren(...costliest(card, deal, seat, players));
     else line.remove();
   }, () => line.remove());
@@ -127,6 +131,12 @@ function costliest(card, deal, seat, players) {
     ? "the others’ average" : "your opponent’s points"} less yours.`];
 }
 
+/** The others' mean score less your own. @param {Table} table */
+function marginOf({over: {scores}, you}) {
+  const others = scores.filter((_, seat) => seat !== you);
+  return others.reduce((a, b) => a + b, 0) / others.length - scores[you];
+}
+
 /**
  * The result in a sentence, from the viewer's seat.
  * @param {Table} table
@@ -146,9 +156,8 @@ function verdict(table) {
     return `Lowest score: ${names.join(", ")}.`;
   }
   const others = scores.filter((_, seat) => seat !== you);
-  const mean = others.reduce((a, b) => a + b, 0)
-    / others.length;
-  const margin = mean - scores[you];
+  const margin = marginOf(table);
+  const mean = margin + scores[you];
   const by = others.length === 1 ? `${table.who(you === 0 ? 1 : 0)} ${number(others[0])}`
     : `the others ${number(mean)} on average`;
   const word = margin > 0 ? "Well played" : margin < 0 ? "Not this time" : "Even";

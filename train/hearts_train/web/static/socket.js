@@ -35,6 +35,7 @@ export class Connection extends EventTarget {
     this.heard = 0;
     this.retry = 0;
     addEventListener("online", () => this.hurry());
+    addEventListener("offline", () => this.drop());
     addEventListener("pageshow", () => this.hurry());
     document.addEventListener("visibilitychange", () => this.hurry());
     setInterval(() => this.watch(), 5000);
@@ -106,15 +107,20 @@ export class Connection extends EventTarget {
     else this.open();
   }
 
+  /** Gives up the connection. */
+  drop() {
+    const {socket} = this;
+    if (!socket) return;
+    socket.close();
+    this.lose(socket); // closing a dead connection takes the browser a minute
+  }
+
   /** Pings a silent server, and closes the connection if there is no answer. */
   watch() {
     if (!this.socket || this.status !== "open") return;
     const silence = Date.now() - this.heard;
-    if (silence > PING_AFTER + LOST_AFTER) {
-      const socket = this.socket;
-      socket.close();
-      this.lose(socket); // closing a dead connection takes the browser a minute
-    } else if (silence > PING_AFTER) this.send({type: "ping"});
+    if (silence > PING_AFTER + LOST_AFTER) this.drop();
+    else if (silence > PING_AFTER) this.send({type: "ping"});
   }
 
   /**

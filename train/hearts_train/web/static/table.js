@@ -50,6 +50,8 @@ class Room {
     this.said = "";
     /** The position with the result that is on the screen. @type {number|null} */
     this.shownAt = null;
+    /** The position in which the last card was played by itself. @type {number|null} */
+    this.endedAt = null;
     this.ends = new AbortController();
     // The parts on the screen.
     this.felt = new Felt({sit: (seat) => seated(this, seat)});
@@ -120,6 +122,7 @@ class Room {
     const isOpen = this.connection.status === "open";
     document.documentElement.classList.toggle("lost", !isOpen);
     if (isOpen) this.ask("watch");
+    this.endedAt = null;
     this.isSent = false;
     this.refresh();
   }
@@ -267,6 +270,10 @@ class Room {
     const phase = table.isMyTurn && !this.isSent ? table.view.phase : "";
     if (phase === "pass") showExchange(this, this.hand.chosen);
     else if (phase === "moon") showMoon(this);
+    else if (phase && table.view.hand.length === 1 && this.endedAt !== table.seq) {
+      this.endedAt = table.seq; // once: after a failure the person can tap the card
+      this.act([table.legal[0]]);
+    }
     else if (phase && table.isDecided) this.playOut();
     else this.actions.replaceChildren();
   }
