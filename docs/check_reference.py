@@ -78,7 +78,7 @@ class Policy:
     Attributes:
         header: the header's values.
         arrays: the weights by name.
-        greedy: True if the policy plays its preferred action.
+        greedy: True if the policy is greedy, False if it samples.
     """
 
     def __init__(self, path: Path) -> None:

@@ -134,7 +134,7 @@ class Learning(Report):
             about: the description for ``--help``.
             libraries: the distributions that are reported with their versions, the main one first.
             opponents: a description of the opponents in training.
-            greedy: whether the learned policy plays its preferred action, or samples.
+            greedy: whether the learned policy is greedy, or samples.
             settings: the settings of the recipe, as JSON types, for the report.
             tried: number of settings that were tried on ``dev`` deals, these included.
         """

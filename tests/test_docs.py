@@ -321,6 +321,7 @@ def test_leaderboard_shows_margin_attacker_and_decisions(entry, results):
 def test_reference_shows_recipe_of_one_game_last(results):
     (parts.DOCS / "results" / "reference").mkdir()
     about = {"budget": 100, "versions": {"torch": "2"}, "opponents": "itself", "cpu_seconds": 60.0}
+    about["weights"] = 5_000
     runs = [("a", "mini", 2.0), ("b", "mini", 1.0), ("b", "two_player", -3.0)]
     for seed, (example, rules, margin) in enumerate(runs):
         final = {"margin": margin, "exploitability": 0.5 if rules == "mini" else None}
@@ -328,8 +329,10 @@ def test_reference_shows_recipe_of_one_game_last(results):
         results(f"reference/{example}-{rules}", run)
     results("baselines", {"baselines": []})
     above, below = parts.reference("100").splitlines()[2:]
-    assert above.endswith("| torch 2 | itself | -3.00 | +1.00 | 0.50 | 1.0, 1.0 | 1, 1 | 1 |")
-    assert below.endswith("| torch 2 | itself |  | +2.00 | 0.50 | , 1.0 | 0, 1 | 1 |")
+    assert above.endswith(
+        "| torch 2 | itself | -3.00 | +1.00 | 0.50 | 5,000 | 1.0, 1.0 | 1, 1 | 1 |"
+    )
+    assert below.endswith("| torch 2 | itself |  | +2.00 | 0.50 | 5,000 | , 1.0 | 0, 1 | 1 |")
 
 
 @pytest.mark.parametrize(("one_draw", "shown"), [(False, "2.230, exact"), (True, "")])
