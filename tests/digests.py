@@ -23,7 +23,7 @@ import numpy as np
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Rules, hearts_v0
-from hearts_env.encoders import ENCODERS, encode, make_encoder
+from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.rules.presets import GAMES, PRESETS
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.double_dummy import solve_double_dummy
@@ -99,7 +99,7 @@ def observations(observation: str) -> Iterator[Any]:
     for name, players in GAMES:
         for place, game in enumerate(played(Rules.preset(name, players), 3)):
             if place % 5 == 0:
-                yield [encode(encoder, game.view(player)) for player in range(players)]
+                yield [game.view(player).observe(encoder) for player in range(players)]
 
 
 def hearts_v0_turns(_: int) -> Iterator[Shown]:

@@ -137,7 +137,8 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     here = new_view()
     world = next(iter(here.worlds()))
     yield plain("Game.from_view", Game.from_view, {"view": here, "world": world, "seed": 1})
-    yield from methods(new_view, state_of, both | {"sample_worlds": {"n": 2, "seed": 1}})
+    seen = {"sample_worlds": {"n": 2, "seed": 1}, "observe": {"observation": "flat"}}
+    yield from methods(new_view, state_of, both | seen)
 
     def new_match() -> Match:
         return Match("micro", 3)

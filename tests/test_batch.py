@@ -26,7 +26,7 @@ from hearts_env import (
 from hearts_env import kernel as k
 from hearts_env.batch import batch as batches
 from hearts_env.batch import kernel as loops
-from hearts_env.encoders import Encoder, FlatEncoder, encode, make_encoder
+from hearts_env.encoders import Encoder, FlatEncoder, make_encoder
 from hearts_env.rules.presets import PRESETS
 from tests.refusals import argument_of, raises_hearts_error
 from tests.slow import quick_cases
@@ -56,7 +56,7 @@ def check_against_single_games(batch: BatchGame, steps: int, seed: int) -> None:
         for i, game in enumerate(games):
             view = game.view(batch.current_player[i])
             assert views[i] == view
-            assert np.array_equal(observations[i], encode(batch.encoder, view))
+            assert np.array_equal(observations[i], view.observe(batch.encoder))
             assert np.flatnonzero(masks[i]).tolist() == game.legal_actions()
             actions[i] = rng.choice(game.legal_actions())
             game.play(int(actions[i]))
@@ -116,7 +116,7 @@ def test_listed_views_are_encoded_one_by_one(observation: str | Encoder) -> None
         encoder.space(game.rules).dtype,
     )
     for row, view in zip(seen, listed, strict=True):
-        assert np.array_equal(row, encode(encoder, view))
+        assert np.array_equal(row, view.observe(encoder))
 
 
 @quick_cases("threads", [1, 2, 3], [2])
@@ -405,7 +405,7 @@ def test_selected_games_play_as_among_all(autodeal: bool) -> None:
         players = rng.integers(2, size=len(some))
         seen = batch.observe(games=some, players=players)
         for row, g, player in zip(seen, some.tolist(), players.tolist(), strict=True):
-            assert np.array_equal(row, encode(batch.encoder, games[g].view(player)))
+            assert np.array_equal(row, games[g].view(player).observe(batch.encoder))
     finished = np.array([g for g in range(n) if games[g].is_over], np.int64)
     assert bool(len(finished)) != autodeal
     assert not batch.random_actions(games=finished).any()

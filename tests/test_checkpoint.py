@@ -22,7 +22,7 @@ from hearts_agents.models.checkpoint import (
 from hearts_agents.models.network import Network, NetworkAgent, load_agent
 from hearts_agents.programs.process import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
-from hearts_env.encoders import encode, make_encoder
+from hearts_env.encoders import make_encoder
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_env.views.view import PlayerView
 from tests.players import random_weights
@@ -272,6 +272,6 @@ def test_player_plays_rules_with_another_match_end(path):
             twin.view(twin.current_player)
         )
         observed, seen = (
-            encode(make_encoder("flat"), one.view(one.current_player)) for one in (game, twin)
+            one.view(one.current_player).observe(make_encoder("flat")) for one in (game, twin)
         )
         np.testing.assert_array_equal(observed, seen)

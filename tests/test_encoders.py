@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from hearts_env import Game, HeartsError, PlayerView, Rules, register_encoder
 from hearts_env import kernel as k
@@ -21,9 +25,7 @@ from hearts_env.encoders import (
     RankedEncoder,
     RecallEncoder,
     TextEncoder,
-    encode,
     make_encoder,
-    write_many,
 )
 from hearts_env.encoders.flat import write_one
 from hearts_env.rules.presets import GAMES
@@ -105,7 +107,7 @@ def test_flat_decodes_to_the_view(rules: Rules) -> None:
     names = {block.name for block in encoder.blocks(rules)}
     hit = np.zeros(encoder.size(rules), bool)
     for view in positions(rules, 2, 1):
-        observation = encode(encoder, view)
+        observation = view.observe(encoder)
         assert encoder.space(rules).contains(observation)
         facts = encoder.decode(rules, observation)
         for name, value in expected_blocks(view).items():
@@ -129,19 +131,50 @@ class Hands(FlatEncoder):
 )
 def test_a_game_is_observed_as_its_views_are(name: str | Encoder, preset: str) -> None:
     encoder, game = make_encoder(name), Game.deal(preset, 4)
-    out = encode(encoder, game.view(0))
+    out = game.view(0).observe(encoder)
     while True:
         seats = range(game.rules.players)
         for player in seats:
-            view = encode(encoder, game.view(player))
+            view = game.view(player).observe(encoder)
             out[...] = 9
             assert game.observe(out, player=player, observation=name) is out
             assert np.array_equal(out, view)
         to_act = game.observe(observation=name)
-        assert np.array_equal(to_act, encode(encoder, game.view(game.current_player or 0)))
+        assert np.array_equal(to_act, game.view(game.current_player or 0).observe(encoder))
         if game.current_player is None:
             break
         game.play(game.legal_actions()[-1])
+
+
+class Kept:
+    """Keeps the views that it is given."""
+
+    def __init__(self) -> None:
+        self.views: list[PlayerView] = []
+
+    def space(self, rules: Rules) -> spaces.Box:
+        return spaces.Box(0, 9, (2,), np.float32)
+
+    def write(self, view: PlayerView, out: Any) -> None:
+        self.views.append(view)
+        out[:] = 7
+
+
+def test_a_view_is_observed_by_name_or_encoder() -> None:
+    view, kept = Game.deal("two_player", 1).view(1), Kept()
+    assert np.array_equal(view.observe(), view.observe(FlatEncoder()))
+    assert view.observe("text").dtype == np.uint8
+    assert view.observe(kept).tolist() == [7, 7]
+    assert kept.views == [view]
+    with raises_hearts_error(HeartsError, "observation", "flatt", hint="flat"):
+        view.observe("flatt")
+
+
+def test_a_view_is_observed_in_a_new_process() -> None:
+    data = pickle.dumps(Game.deal("two_player", 1).view(1))
+    code = f"import pickle; print(pickle.loads({data!r}).observe().sum())"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(shown.stdout) == Game.deal("two_player", 1).observe(player=1).sum()
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -150,7 +183,7 @@ def test_array_unfit_for_an_observation_is_refused(name: str, tmp_path: Path) ->
     if name == "flat" and not hasattr(write_one, "compile"):
         pytest.skip("only compiled code distinguishes these arrays")
     encoder, view = ENCODERS[name], Game.deal("two_player", 1).view(0)
-    kind = encode(encoder, view)
+    kind = view.observe(encoder)
     read_only = kind.copy()
     read_only.setflags(write=False)
     other = np.int8 if kind.dtype == np.float32 else np.float32
@@ -182,7 +215,7 @@ def test_flat_shows_what_the_first_lead_proves() -> None:
     )
     game.play("6C")
     encoder = FlatEncoder()
-    facts = encoder.decode(rules, encode(encoder, game.view(0)))
+    facts = encoder.decode(rules, game.view(0).observe(encoder))
     assert facts["may_hold_1"] == mask(
         game.view(0), ["QC", "AC", "QD", "AD", "AS", "2H", "4H", "6H", "8H", "TH", "QH", "AH"]
     )
@@ -201,7 +234,7 @@ def test_passed_cards_only_their_receiver_may_hold(deal_number: int, away: int) 
     for _ in range(8):
         for seat in range(4):
             view = game.view(seat)
-            facts = encoder.decode(view.rules, encode(encoder, view))
+            facts = encoder.decode(view.rules, view.observe(encoder))
             still = set(passed[seat]) - {card for _, card in game.history}
             for place in (1, 2, 3):
                 held = facts[f"may_hold_{place}"]
@@ -221,7 +254,7 @@ def test_flat_places_are_all_used() -> None:
     encoder = FlatEncoder()
     hit = np.zeros(encoder.size(rules), bool)
     for view in positions(rules, 300, 3):
-        hit |= encode(encoder, view).astype(bool)
+        hit |= view.observe(encoder).astype(bool)
     start = {}
     place = 0
     for block in encoder.blocks(rules):
@@ -237,9 +270,9 @@ def test_ranked_adds_order_of_outstanding_cards_to_flat(rules: Rules) -> None:
     encoder = RankedEncoder()
     size = FlatEncoder().size(rules)
     for view in positions(rules, 1, 8):
-        observation = encode(encoder, view)
+        observation = view.observe(encoder)
         assert encoder.space(rules).contains(observation)
-        assert np.array_equal(observation[:size], encode(FlatEncoder(), view))
+        assert np.array_equal(observation[:size], view.observe(FlatEncoder()))
         facts = encoder.decode(rules, observation)
 
         def cards(*names: str, facts: dict[str, int] = facts) -> set[str]:
@@ -266,9 +299,9 @@ def test_recall_adds_ordered_past_to_ranked(rules: Rules) -> None:
     encoder, ranked = RecallEncoder(), RankedEncoder()
     size, n, num_cards = ranked.size(rules), rules.players, len(rules.deck)
     for view in positions(rules, 1, 8):
-        observation = encode(encoder, view)
+        observation = view.observe(encoder)
         assert encoder.space(rules).contains(observation)
-        assert np.array_equal(observation[:size], encode(ranked, view))
+        assert np.array_equal(observation[:size], view.observe(ranked))
         facts = encoder.decode(rules, observation)
         leaders, tricks = 0, [0] * n
         for place, (seat, card) in enumerate(view.history):
@@ -287,9 +320,7 @@ def test_only_recall_separates_all_information_sets() -> None:
             encoder = make_encoder(name)
             seen = set()
             for _, views in tree.blocks(player):
-                rows = np.empty((len(views), *encoder.space(tree.rules).shape), np.int8)
-                games = np.arange(len(views))
-                write_many(encoder, tree.rules, views.vectors, games, views.players, rows)
+                rows = views.observe(encoder)
                 seen |= {row.tobytes() for row in np.packbits(rows, axis=1)}
             assert len(seen) / side.num_infosets == pytest.approx(share, abs=0.01), name
 
@@ -298,7 +329,7 @@ def test_only_recall_separates_all_information_sets() -> None:
 def test_history_decodes_to_the_play_in_order(rules: Rules) -> None:
     encoder = HistoryEncoder()
     for view in positions(rules, 1, 4):
-        observation = encode(encoder, view)
+        observation = view.observe(encoder)
         assert encoder.space(rules).contains(observation)
         rows = encoder.decode(rules, observation)
         lead = len(encoder.rows(rules))
@@ -314,7 +345,7 @@ def test_history_decodes_to_the_play_in_order(rules: Rules) -> None:
 def test_text_decodes_to_the_view_text(rules: Rules) -> None:
     encoder = TextEncoder()
     for view in positions(rules, 1, 7):
-        observation = encode(encoder, view)
+        observation = view.observe(encoder)
         assert encoder.space(rules).contains(observation)
         assert encoder.decode(observation) == view.to_text()
 

@@ -26,7 +26,7 @@ from hearts_agents.models import libraries, onnx_files
 from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import TRUST
 from hearts_env import BatchGame, CheckpointError, HeartsError, Rules
-from hearts_env.encoders import ENCODERS, encode, make_encoder
+from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_train.cli.app import app
 from hearts_train.measure.evaluation import evaluate
@@ -65,7 +65,7 @@ def assert_plays(agent, views, expected):
 
 
 def seen(views):
-    return np.stack([encode(ENCODER, view) for view in views])
+    return np.stack([view.observe(ENCODER) for view in views])
 
 
 # ---- stable-baselines3 ---------------------------------------------------------------------------

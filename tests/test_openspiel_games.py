@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hearts_env import Game, HeartsError, Rules, openspiel
-from hearts_env.encoders import encode, make_encoder
+from hearts_env.encoders import make_encoder
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
 from hearts_env.rules.presets import GAMES, PRESETS
@@ -131,7 +131,7 @@ def test_state_follows_the_game_to_its_end(name: str) -> None:
                 assert state.information_state_string(player) == view.key()
                 assert state.observation_string(player) == view.to_text()
             encoder = make_encoder(setup.parameters.get("observation", "flat"))
-            shown = encode(encoder, ours.view(ours.current_player)).ravel().astype(np.float32)
+            shown = ours.view(ours.current_player).observe(encoder).ravel().astype(np.float32)
             assert state.observation_tensor() == shown.tolist()
             action = rng.choice(ours.legal_actions())
             assert state.action_to_string(action) == setup.rules.action_name(action)
@@ -260,7 +260,7 @@ def test_observer_returns_the_information_state() -> None:
     assert recall.tensor.tolist() == state.information_state_tensor(1)
     assert [*recall.dict] == ["player", "information_state"]
     assert recall.dict["player"].tolist() == [0, 1]
-    seen = encode(make_encoder("history"), state.hearts.view(1))
+    seen = state.hearts.view(1).observe(make_encoder("history"))
     assert np.array_equal(recall.dict["information_state"], seen)
     assert recall.tensor.shape == tuple(game.information_state_tensor_shape())
     with raises_hearts_error(HeartsError, "params", "hearts_env"):

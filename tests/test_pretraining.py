@@ -11,7 +11,7 @@ from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
 from hearts_agents.search import mean_rows, working_memory
 from hearts_env import BatchGame, Game, Rules
-from hearts_env.encoders import encode, make_encoder
+from hearts_env.encoders import make_encoder
 from hearts_env.solve import TranspositionTable
 from hearts_train.executor import spread
 from hearts_train.learn import runs
@@ -218,7 +218,7 @@ def test_unseen_match_totals_do_not_affect_play(encoder):
     game, late = Game.deal("micro", seed=5), Game.deal("micro", seed=5, totals=[3, 90])
     views = [some.view(some.current_player) for some in (game, late)]
     agent = learner.agent()
-    seen = [encode(make_encoder(encoder), view) for view in views]
+    seen = [view.observe(make_encoder(encoder)) for view in views]
     assert not np.array_equal(*seen)
     logits = agent.network.logits(np.stack(seen))
     np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-6)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hearts_env import Game, IllegalActionError, Match, Rules, hearts_v0
-from hearts_env.encoders import ENCODERS, FlatEncoder, encode
+from hearts_env.encoders import ENCODERS, FlatEncoder
 from hearts_env.envs.rewards import Rewarder
 from hearts_env.rules.presets import GAMES
 from tests.lockstep import QUICK
@@ -33,7 +33,7 @@ def assert_turn(env: Any, game: Game) -> None:
     assert not termination
     assert not truncation
     assert observation in env.observation_space(agent)
-    expected = encode(env.encoder, game.view(game.current_player))
+    expected = game.view(game.current_player).observe(env.encoder)
     mask = masked(rules, game.legal_actions())
     for given in (observation, env.observe(agent)):  # the first is ready, the second made for us
         assert given["observation"].dtype == expected.dtype
@@ -43,7 +43,7 @@ def assert_turn(env: Any, game: Game) -> None:
     assert np.array_equal(info["action_mask"], mask)
     other = (game.current_player + 1 + len(game.actions) % (rules.players - 1)) % rules.players
     waiting = env.observe(f"player_{other}")
-    assert np.array_equal(waiting["observation"], encode(env.encoder, game.view(other)))
+    assert np.array_equal(waiting["observation"], game.view(other).observe(env.encoder))
     assert not waiting["action_mask"].any()
     assert not env.infos[f"player_{other}"]["action_mask"].any()
 
@@ -70,7 +70,7 @@ def test_every_turn_equals_a_game_beside(game: tuple[str, int]) -> None:
             assert env.game.legal_actions() == beside.legal_actions()
         for seat, agent in enumerate(env.possible_agents):
             last = env.observe(agent)
-            assert np.array_equal(last["observation"], encode(env.encoder, beside.view(seat)))
+            assert np.array_equal(last["observation"], beside.view(seat).observe(env.encoder))
             assert not last["action_mask"].any()
             info = env.infos[agent]
             assert info["scores"].tolist() == beside.scores()
@@ -109,7 +109,7 @@ def test_illegal_action_leaves_no_stale_observation(illegal_action: str) -> None
     seat = int(env.agent_selection[-1])
     assert termination
     assert not observation["action_mask"].any()
-    assert np.array_equal(observation["observation"], encode(env.encoder, env.game.view(seat)))
+    assert np.array_equal(observation["observation"], env.game.view(seat).observe(env.encoder))
 
 
 def test_writing_into_observations_spoils_nothing() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
 from hearts_env.batch.views import BatchView
-from hearts_env.encoders import Encoder, make_encoder, write_many
+from hearts_env.encoders import Encoder, encoding
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.game.game import Game
 from hearts_env.rules.rules import Rules
@@ -100,7 +100,8 @@ class BatchGame:
         self._is_frozen = (
             self.num_games >= _FREEZE_FROM if freeze is None else check_flag("freeze", freeze)
         )
-        self.encoder = make_encoder(observation)
+        self._encoding = encoding(observation, self.rules)
+        self.encoder = self._encoding.encoder
         self.space = self.encoder.space(self.rules)
         n = self.num_games
         self.states: k.Vector = np.empty((n, self.rules.state_size), np.int64)
@@ -156,13 +157,13 @@ class BatchGame:
 
     def _observe(self, rows: k.Vector, seats: k.Vector, out: Array) -> None:
         if out.dtype == self.space.dtype:
-            write_many(self.encoder, self.rules, self.states, rows, seats, out)
+            self._encoding.observe_many(self.states, rows, seats, out)
             return
         own = np.empty((min(len(rows), _CHUNK), *self.space.shape), self.space.dtype)
         for first in range(0, len(rows), _CHUNK):
             some = slice(first, first + _CHUNK)
             part = own[: len(rows[some])]
-            write_many(self.encoder, self.rules, self.states, rows[some], seats[some], part)
+            self._encoding.observe_many(self.states, rows[some], seats[some], part)
             out[some] = part
 
     def masks(self, out: Array | None = None, *, games: Array | None = None) -> Array:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_masks
-from hearts_env.encoders import Encoder, make_encoder, observation_form, write_many
+from hearts_env.encoders import Encoder, encoding
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_is
 from hearts_env.support.arrays import Array
@@ -83,12 +83,8 @@ class BatchView:
         Raises:
             HeartsError: if there is no such encoder.
         """
-        encoder = make_encoder(observation)
-        shape, dtype = observation_form(encoder, self.rules)
-        out = np.zeros((len(self), *shape), dtype)
         rows = np.arange(len(self))
-        write_many(encoder, self.rules, self.vectors, rows, self.players, out)
-        return out
+        return encoding(observation, self.rules).observe_many(self.vectors, rows, self.players)
 
     def subset(self, rows: Array) -> BatchView:
         """Return the views of some rows."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
-from hearts_env.encoders.base import BatchEncoder, Encoder, shape_and_dtype
+from hearts_env.encoders.base import BatchEncoder, Encoder
 from hearts_env.encoders.flat import FlatEncoder, step_row
 from hearts_env.encoders.history import HistoryEncoder, TextEncoder
 from hearts_env.encoders.ranked import RankedEncoder, RecallEncoder
@@ -16,7 +16,7 @@ from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import is_word
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError, did_you_mean, quoted
-from hearts_env.views.view import PlayerView, view_of
+from hearts_env.views.view import view_of
 
 ENCODERS: dict[str, Any] = {
     encoder.name: encoder
@@ -73,31 +73,90 @@ def make_encoder(observation: str | Encoder) -> Encoder:
     return observation if type(observation) in _OWN_TYPES else _check(observation, "observation")
 
 
-def writer_of(observation: str | Encoder) -> Writer:
-    """Return the function that writes an encoder's observations from a state.
+class Encoding:
+    """An encoder bound to rules, which writes the observations of states.
 
-    Built-in encoders read the state directly. All others, including their subclasses, get a view.
+    Built-in encoders read states directly. All others, including their subclasses, get views.
+
+    Attributes:
+        encoder: the encoder.
+        rules: the rules.
+        shape: the shape of one observation.
+        dtype: the dtype of observations.
+        step: the compiled step that also writes the next observation, or None.
+    """
+
+    def __init__(self, encoder: Encoder, rules: Rules) -> None:
+        """Bind an encoder. ``encoding`` keeps those of built-in encoders."""
+        space = encoder.space(rules)
+        self.encoder, self.rules = encoder, rules
+        self.shape, self.dtype = space.shape, space.dtype
+        fast: Any = encoder
+        is_own = type(encoder) in _OWN_TYPES
+        self._write = fast.write_state if is_own else self._write_view
+        self._write_many = (
+            fast.write_many
+            if _writes_many(type(encoder))
+            else functools.partial(BatchEncoder.write_many, fast)  # view by view
+        )
+        # A subclass may write something else.
+        self.step = step_row if type(encoder) is FlatEncoder else None
+
+    def observe(self, state: Array, player: int, out: Array | None = None) -> Array:
+        """Return the observation that `player` has of `state`, a new array unless `out` is given.
+
+        Raises:
+            HeartsError: if a built-in encoder cannot write to `out`.
+        """
+        if out is None:
+            out = np.zeros(self.shape, self.dtype)
+        self._write(self.rules, state, player, out)
+        return out
+
+    def observe_many(
+        self, states: Array, games: Array, players: Array, out: Array | None = None
+    ) -> Array:
+        """Return the observation that ``players[i]`` has of ``states[games[i]]`` for each i.
+
+        The arguments are those of ``BatchEncoder.write_many``. If `out` is None, a new array.
+        """
+        if out is None:
+            out = np.zeros((len(games), *self.shape), self.dtype)
+        self._write_many(self.rules, states, games, players, out)
+        return out
+
+    def _write_view(self, rules: Rules, state: Array, player: int, out: Array) -> None:
+        self.encoder.write(view_of(rules, state, player), out)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return encoding, (self.encoder, self.rules)
+
+
+_own_encoding = functools.lru_cache(maxsize=256)(Encoding)
+
+
+def encoding(observation: str | Encoder, rules: Rules) -> Encoding:
+    """Return an encoder, or the encoder of a name, bound to rules.
+
+    Those of built-in encoders are kept, because making a space is slow.
 
     Raises:
         HeartsError: as ``make_encoder``.
     """
-    encoder = make_encoder(observation)
-    if type(encoder) in _OWN_TYPES:
-        return encoder.write_state  # type: ignore[attr-defined]
-    return lambda rules, state, player, out: encoder.write(view_of(rules, state, player), out)
+    encoder: Any = make_encoder(observation)
+    bind = _own_encoding if type(encoder) in _OWN_TYPES else Encoding
+    return bind(encoder, rules)
 
 
-def observation_form(observation: str | Encoder, rules: Rules) -> tuple[tuple[int, ...], Any]:
-    """Return the shape and dtype of an observation, cached for built-in encoders.
+def _writes_many(kind: type) -> bool:
+    """Return True if a class inherits no ``write_many`` that is older than its ``write``.
 
-    Raises:
-        HeartsError: as ``make_encoder``.
+    A subclass that overrides ``write`` alone would otherwise get observations of its base class.
     """
-    encoder = make_encoder(observation)
-    if type(encoder) in _OWN_TYPES:
-        return shape_and_dtype(cast(Hashable, encoder), rules)
-    space = encoder.space(rules)
-    return space.shape, space.dtype
+    ways = {"write", "write_many"}
+    return issubclass(kind, BatchEncoder) and "write_many" in next(
+        own for c in kind.__mro__ if (own := ways & vars(c).keys())
+    )
 
 
 def _check(encoder: Encoder, argument: str) -> Encoder:
@@ -109,58 +168,15 @@ def _check(encoder: Encoder, argument: str) -> Encoder:
     return encoder
 
 
-def write_many(
-    encoder: Encoder,
-    rules: Rules,
-    states: Array,
-    games: Array,
-    players: Array,
-    out: Array,
-) -> None:
-    """Write many observations: with the encoder's ``write_many``, else view by view.
-
-    The arguments are those of ``BatchEncoder.write_many``.
-    """
-    if isinstance(encoder, BatchEncoder) and _writes_many(cast(Hashable, type(encoder))):
-        encoder.write_many(rules, states, games, players, out)
-    else:
-        BatchEncoder.write_many(encoder, rules, states, games, players, out)  # type: ignore[arg-type]
-
-
-@functools.lru_cache(maxsize=256)
-def _writes_many(kind: Any) -> bool:
-    """Return True if a class inherits no ``write_many`` that is older than its ``write``.
-
-    A subclass that overrides ``write`` alone would otherwise get observations of its base class.
-    """
-    ways = {"write", "write_many"}
-    return "write_many" in next(own for c in kind.__mro__ if (own := ways & vars(c).keys()))
-
-
-def step_of(encoder: Encoder) -> Callable[[Array, Array, int, Array, Array], int] | None:
-    """Return the compiled step that also writes the encoder's observations, or None."""
-    # A subclass may write something else.
-    return step_row if type(encoder) is FlatEncoder else None
-
-
-def encode(encoder: Encoder, view: PlayerView) -> Array:
-    """Return the observation of `view`, a new array of the encoder's space."""
-    space = encoder.space(view.rules)
-    out = np.zeros(space.shape, space.dtype)
-    encoder.write(view, out)
-    return out
-
-
 __all__ = [
     "ENCODERS",
     "BatchEncoder",
     "Encoder",
+    "Encoding",
     "FlatEncoder",
     "HistoryEncoder",
     "TextEncoder",
-    "encode",
+    "encoding",
     "make_encoder",
     "register_encoder",
-    "step_of",
-    "write_many",
 ]

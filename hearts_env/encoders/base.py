@@ -84,7 +84,7 @@ _FIRST = np.zeros(1, np.int64)
 
 def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
     """Raise unless `out` can hold an observation. Compiled code would write out of bounds."""
-    shape, dtype = shape_and_dtype(cast(Hashable, encoder), rules)
+    shape, dtype = _shape_and_dtype(cast(Hashable, encoder), rules)
     is_array = isinstance(out, np.ndarray)  # or a memmap
     if is_array and out.shape == shape and out.dtype == dtype and out.flags.writeable:
         return
@@ -96,7 +96,7 @@ def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def shape_and_dtype(encoder: Hashable, rules: Rules) -> tuple[tuple[int, ...], Any]:
+def _shape_and_dtype(encoder: Hashable, rules: Rules) -> tuple[tuple[int, ...], Any]:
     """Return the shape and dtype of an observation, cached because making a space is slow."""
     space = cast(Encoder, encoder).space(rules)
     return space.shape, space.dtype

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.encoders import step_of, writer_of
+from hearts_env.encoders import encoding
 from hearts_env.envs.observations import Observation, ObservationFormat
 from hearts_env.rules.rules import Rules
 from hearts_env.support.jit import DirectCall
@@ -30,8 +30,8 @@ class Writer:
         """Prepare to write observations of games of `rules` in `form`."""
         self.rules, self.form = rules, form
         self._vector, self._num_actions = rules.vector, rules.num_actions
-        self._shape, self._dtype = form.box.shape, form.own_dtype
-        self._write = writer_of(form.encoder)
+        self._encoding = encoding(form.encoder, rules)
+        self._shape, self._dtype = self._encoding.shape, self._encoding.dtype
 
     def step(self, state: k.Vector, action: int) -> Turn:
         """Play an action in a game's state, in place. The status is -1 if it is illegal.
@@ -44,9 +44,7 @@ class Writer:
 
     def observe(self, state: k.Vector, seat: int, mask: NDArray[np.int8]) -> Observation:
         """Return a seat's observation with the given mask."""
-        out = np.zeros(self._shape, self._dtype)
-        self._write(self.rules, state, seat, out)
-        return self.form.join(out, mask)
+        return self.form.join(self._encoding.observe(state, seat), mask)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.rules, self.form)
@@ -56,11 +54,10 @@ class FusedWriter(Writer):
     """Writes the next observation in the call that plays the action."""
 
     def __init__(self, rules: Rules, form: ObservationFormat) -> None:
-        """Prepare to write. The encoder must have a compiled step (``step_of``)."""
+        """Prepare to write. The encoder must have a compiled step (``Encoding.step``)."""
         super().__init__(rules, form)
-        step = step_of(form.encoder)
-        assert step is not None
-        self._step = DirectCall(step)
+        assert self._encoding.step is not None
+        self._step = DirectCall(self._encoding.step)
         self._needs_join = not form.mask_in_observation or form.dtype != form.own_dtype
 
     def step(self, state: k.Vector, action: int) -> Turn:
@@ -74,4 +71,4 @@ class FusedWriter(Writer):
 
 def make_writer(rules: Rules, form: ObservationFormat) -> Writer:
     """Return the fastest writer for the encoder of `form`."""
-    return (Writer if step_of(form.encoder) is None else FusedWriter)(rules, form)
+    return (FusedWriter if encoding(form.encoder, rules).step else Writer)(rules, form)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import list_of
-from hearts_env.encoders import OWN_WRITERS, Encoder, observation_form, writer_of
+from hearts_env.encoders import OWN_WRITERS, Encoder, encoding
 from hearts_env.game.chips import chips_of, points_settled
 from hearts_env.game.grammar import Entry, Transcript, format_transcript, parse
 from hearts_env.rules.rules import Rules
@@ -426,15 +426,14 @@ class Game(Position):
                 is not a seat.
         """
         rules = self.rules
-        write = OWN_WRITERS.get(observation) if observation.__class__ is str else None
-        if write is None:
-            write = writer_of(observation)
         if player is None:
             player = (self._status >> k.ACTING_AT & k.ACTING or 1) - 1
         elif player.__class__ is not int or not 0 <= player < rules.players:
             player = check_player(player, rules.players)
-        if out is None:
-            out = np.zeros(*observation_form(observation, rules))
+        # To look up the encoding takes a fifth of the time.
+        write = OWN_WRITERS.get(observation) if observation.__class__ is str else None
+        if write is None or out is None:
+            return encoding(observation, rules).observe(self.vector, player, out)
         write(rules, self.vector, player, out)
         return out
 

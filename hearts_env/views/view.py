@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hearts_env import kernel as k
 from hearts_env.cards import SUIT_NAMES, SUITS, list_of
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_number, check_seed
+from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import DirectCall
 from hearts_env.views.hidden import unseen_mask
@@ -74,6 +76,21 @@ class PlayerView(Position):
     def unseen(self) -> tuple[str, ...]:
         """The cards that the player has not seen."""
         return self._cards(unseen_mask(self.rules.vector, self.vector, self.player))
+
+    def observe(self, observation: Any = "flat") -> Array:
+        """Return the observation of this view, a new array of the encoder's space.
+
+        Args:
+            observation: an `Encoder` or its name.
+
+        Raises:
+            HeartsError: if there is no such encoder.
+        """
+        encoders = import_module("hearts_env.encoders")  # on first use, because it imports views
+        form = encoders.encoding(observation, self.rules)
+        out = np.zeros(form.shape, form.dtype)
+        form.encoder.write(self, out)
+        return out
 
     def to_text(self) -> str:
         """Return the view in words, for people and language models."""

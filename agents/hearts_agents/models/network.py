@@ -20,7 +20,7 @@ from hearts_agents.models.checkpoint import Checkpoint, check_fit, find_encoder,
 from hearts_agents.user_code import code_file, is_code
 from hearts_env.batch.batch import BatchGame
 from hearts_env.batch.views import BatchView
-from hearts_env.encoders import Encoder, make_encoder, observation_form
+from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_flag
 from hearts_env.support.arrays import Array, Floats32, Ints
@@ -69,9 +69,7 @@ class EncoderAgent(StochasticAgent):
         """Return the action that this player chooses in `view`."""
         self.check_rules(view.rules)
         check_turn(view)
-        shape, dtype = observation_form(self.encoder, view.rules)
-        observation = np.zeros((1, *shape), dtype)
-        self.encoder.write(view, observation[0])
+        observation = view.observe(self.encoder)[np.newaxis]
         legal = self._is_legal(view.rules, np.array([view.legal_mask]))
         return int(self._choose(self.weigh(observation, legal), legal)[0])
 

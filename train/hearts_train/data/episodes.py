@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hearts_env import __version__
 from hearts_env import kernel as k
-from hearts_env.encoders import make_encoder, observation_form, write_many
+from hearts_env.encoders import encoding, make_encoder
 from hearts_env.envs import GYMNASIUM_ID
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.data.options import DatasetOptions
@@ -75,10 +75,8 @@ class Episodes:
         states = np.concatenate([played.states, played.ends[ends // rules.players]])[order]
         masks = np.zeros((len(order), rules.num_actions), np.int8)
         masks[: len(views)] = views.legal_table
-        shape, dtype = observation_form(options.observation, rules)
-        observations = np.zeros((len(order), *shape), dtype)
-        encoder = make_encoder(options.observation)
-        write_many(encoder, rules, states, np.arange(len(order)), seats, observations)
+        form = encoding(options.observation, rules)
+        observations = form.observe_many(states, np.arange(len(order)), seats)
         decisions = np.argsort(episodes, kind="stable")
         return cls(
             observations,
@@ -133,9 +131,9 @@ class Episodes:
             self = cls(**arrays)
         rules = options.rules
         games, episodes, steps = len(self.seeds), len(self.lengths), len(self.actions)
-        shape, dtype = observation_form(options.observation, rules)
+        form = encoding(options.observation, rules)
         forms: dict[str, tuple[tuple[int, ...], Any]] = {
-            "observations": ((steps + episodes, *shape), dtype),
+            "observations": ((steps + episodes, *form.shape), form.dtype),
             "masks": ((steps + episodes, rules.num_actions), np.int8),
             "tricks": ((steps + episodes,), np.int8),
             "actions": ((steps,), np.int64),
