@@ -136,7 +136,8 @@ class _Canvas:
         self.image = image
         self._scale = scale
         self._corner = corner
-        self._draw = _pillow("ImageDraw").Draw(image, "RGBA")
+        self._draw = _pillow("ImageDraw").Draw(image)
+        self._blend = _pillow("ImageDraw").Draw(image, "RGBA")  # several times slower
 
     def draw(self, items: Iterable[Item]) -> None:
         """Draw the items in place, from back to front."""
@@ -159,7 +160,10 @@ class _Canvas:
 
     def _polygon(self, points: list[tuple[float, float]], fill: str, opacity: float = 1.0) -> None:
         placed = [self._place(x, y) for x, y in points]
-        self._draw.polygon(placed, fill=(*_rgb(fill), round(255 * opacity)))
+        if opacity == 1.0:
+            self._draw.polygon(placed, fill=_rgb(fill))
+        else:
+            self._blend.polygon(placed, fill=(*_rgb(fill), round(255 * opacity)))
 
     def _rect(self, rect: Rect) -> None:
         if rect.fill is not None:
@@ -178,7 +182,7 @@ class _Canvas:
         x, y = self._place(text.x, text.y)
         if not text.upside_down:
             anchor = {"start": "ls", "middle": "ms", "end": "rs"}[text.anchor]
-            self._draw.text(
+            self._blend.text(
                 (x, y), string, fill=_rgb(text.fill), font=font, anchor=anchor, stroke_width=weight
             )
             return
