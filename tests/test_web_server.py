@@ -10,6 +10,7 @@ import pytest
 
 from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, players
+from hearts_train.web.folders import ServerFolder
 from tests.deals import played
 from tests.web_browser import browsing, serving, sit_together, take_turns
 from tests.web_browser import client as client
@@ -279,8 +280,8 @@ def test_people_get_neither_hint_nor_undo(client):
                 assert refused["code"] == "not_allowed"
 
 
-def test_unfinished_tables_say_how_far_they_are(client):
-    with browsing(client) as browser:
+def test_unfinished_tables_say_how_far_they_are(tmp_path):
+    with serving(tmp_path) as client, browsing(client) as browser:
         table = browser.create("mini", "easy", seed=3)["table"]
         browser.act()
         state = browser.until(lambda state: state["turn"] == 0)
@@ -290,6 +291,9 @@ def test_unfinished_tables_say_how_far_they_are(client):
         assert mine["trick"] == len(state["view"]["history"]) // 2 + 1
         assert mine["points"] == state["view"]["points"]
         assert mine["saved"] > 1_700_000_000
+        ServerFolder(tmp_path).path_of(table).unlink()
+        with browsing(client, browser.token, table) as again:
+            assert again.welcome["tables"] == []
 
 
 # ---- pages ---------------------------------------------------------------------------------------

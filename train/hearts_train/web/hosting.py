@@ -476,7 +476,7 @@ class TableManager:
         """
         found: list[dict[str, Any]] = []
         for name in reversed(names):
-            with contextlib.suppress(Refusal):
+            with contextlib.suppress(Refusal, OSError):  # also if its file has been removed
                 table = self.find(name).table
                 if table.is_unfinished and table.seat_of(owner) is not None:
                     found.append(messages.listed_table(table, owner))
