@@ -94,6 +94,11 @@ def trial(settings: Mapping[str, Any], seed: int, deals: int, deals_seed: int) -
     return {**facts, "score": round(statistics.fmean(margins.values()), 4)}
 
 
+def flat(drawn: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a drawn point of `SPACE` as settings for ``load_config``."""
+    return {name: value for name, value in drawn.items() if name != "average"} | drawn["average"]
+
+
 def read() -> dict[str, Any]:
     """Return the results so far."""
     if RESULTS.exists():
@@ -121,7 +126,7 @@ def search(trials: int, at_once: int) -> None:
         return
 
     def run(drawn: dict[str, Any]) -> None:
-        settings = {**drawn, **drawn.pop("average")}
+        settings = flat(drawn)
         row = {"settings": settings, **trial(settings, 0, SEARCH_DEALS, SEARCH_SEED)}
         tune.report({"score": row["score"], "row": row})
 

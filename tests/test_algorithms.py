@@ -14,14 +14,16 @@ from typer.testing import CliRunner
 
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_agents.models.network import load_agent
-from hearts_env import CheckpointError
+from hearts_env import CheckpointError, HeartsError
 from hearts_env.solve.best_response import exploitability_of
 from hearts_env.solve.tree import Tree
 from hearts_train.cli.app import app
 from hearts_train.learn import games as sp
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.config_files import load_config, make_config, shipped_configs
+from hearts_train.learn.learner import Learner
 from hearts_train.learn.loop import Trainer, exploitabilities, make_learner
+from hearts_train.learn.ppo import PPO
 from hearts_train.learn.runs import CHECKPOINTS_NAME, read_metrics
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
@@ -98,6 +100,34 @@ def test_warm_up_has_no_side_effects(algorithm):
     for one in (made, cold):
         one.update()
     assert_same(made, cold)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda loss, figures: loss, "pair"),
+        (lambda loss, figures: (loss.detach(), figures), "gradient"),
+        (lambda loss, figures: (loss.expand(3), figures), "gradient"),
+        (lambda loss, figures: (loss, {}), "approx_kl"),
+        (lambda loss, figures: (loss, figures | {"updates": loss}), "rename"),
+        (lambda loss, figures: (loss, figures | {"rows": loss.expand(3)}), "array"),
+    ],
+)
+def test_loss_of_another_form_raises(change, words):
+    class Own(PPO):
+        def loss(self, batch):
+            return change(*super().loss(batch))
+
+    config = load_config("smoke", {"compile": False, "ppo.target_kl": 0.1})
+    made = Own(config)
+    with raises_hearts_error(HeartsError, "loss", words):
+        made.warm_up()
+
+
+@pytest.mark.parametrize("given", [5, dict, Learner])
+def test_learner_that_is_none_raises(given, tmp_path):
+    with raises_hearts_error(ConfigError, "learner", "PPO"):
+        train(load_config("smoke"), tmp_path / "run", learner=given)
 
 
 def test_earlier_snapshots_keep_their_policy():

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from bench.__main__ import app
 from bench.speed import agreed
+from bench.sweep import SPACE, flat
+from hearts_train import load_config
 from tests.refusals import mistake
 
 
@@ -55,3 +57,11 @@ def test_yardstick_equals_a_batch(games, steps):
     nothing = np.zeros(games, np.int64)
     with pytest.raises(ValueError, match="illegal"):
         yardstick.step(nothing - 1, np.empty((games, 200), np.int8), np.empty((games, 28), np.int8))
+
+
+# ---- the sweep -----------------------------------------------------------------------------------
+def test_every_point_of_the_sweep_is_a_configuration():
+    for place in range(5):
+        drawn = {name: values[place % len(values)] for name, values in SPACE.items()}
+        config = load_config("demo", flat(drawn))
+        assert config.ema_decay == drawn["average"]["ema_decay"]

@@ -306,7 +306,7 @@ class Learner:
         return policy_tensors(linear_layers(module))
 
     def agent(self) -> NetworkAgent:
-        """Return the learner as a player that plays its preferred actions."""
+        """Return the learner as a player that takes its greedy actions."""
         return self._player(self.tensors())
 
     def _player(self, tensors: Tensors | None) -> NetworkAgent:

@@ -225,6 +225,8 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "exploitability": _ROUND | {"sampled": float, "greedy": float},
 }
 """The same for each kind of line."""
+LOGGED = ("kind", *_FIELDS["update"], "pretraining")
+"""Names in the line of an update that a figure of a loss cannot have."""
 _LARGEST = 2.0**64
 
 

@@ -117,12 +117,13 @@ def learner_class(config: TrainConfig, learner: type[Learner] | None = None) -> 
     """Return this class. If None, the one of the config's algorithm.
 
     Raises:
-        ConfigError: if the class has no algorithm.
+        ConfigError: if it is no class of learners, or has no algorithm.
     """
     if learner is None:
         module, _, name = LEARNERS[config.algorithm].partition(":")
         learner = getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
-    assert learner is not None
+    if not (isinstance(learner, type) and issubclass(learner, Learner)):
+        raise ConfigError(f"learner: {quoted(learner)} is no subclass of Learner; give one of PPO")
     if learner.learn is Learner.learn:
         raise ConfigError(
             f"learner: {quoted(learner.__name__)} has no method learn; derive it from PPO, or add "

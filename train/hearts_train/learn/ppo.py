@@ -55,11 +55,13 @@ from hearts_agents.models.own_network import blaming_module, buffers_of, restore
 from hearts_agents.user_code import describe
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arrays import Floats32, Ints
+from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 from hearts_train.learn.actor_critic import Saved, policy_module
 from hearts_train.learn.config import AVERAGE, ConfigError, between
 from hearts_train.learn.games import END, PENDING, Rollout, SelfPlayGames
 from hearts_train.learn.learner import Learner
+from hearts_train.learn.log import LOGGED
 from hearts_train.learn.opponents import trained_network
 from hearts_train.learn.shared import Figures
 
@@ -379,12 +381,31 @@ class PPO(Learner):
             self.games.drop_learnt()
         rows = torch.arange(self.config.ppo.batch_size, device=self.device)
         batch = Decisions(*(column[rows % len(decisions.actions)] for column in decisions))
+        self._check_loss(batch)
         warning = self._compile(batch) if self.config.compile is True else ""
         self._dry_run(batch)
         self.games.restore(before, "games")
         for module, values in zip(modules, buffers, strict=True):
             restore_buffers(module, values)
         return warning
+
+    def _check_loss(self, batch: Decisions) -> None:
+        """Raise HeartsError if ``loss``, which a user may override, returns something else."""
+        found: Any = self.loss(batch)
+        loss, figures = None, None
+        if isinstance(found, tuple) and len(found) == 2:
+            loss, figures = found
+        if not isinstance(figures, dict):
+            raise HeartsError("loss: it returns no pair; return the loss and a dict of figures")
+        if not (isinstance(loss, Tensor) and loss.numel() == 1 and loss.requires_grad):
+            raise HeartsError("loss: it is not a number with a gradient; return the mean loss")
+        if taken := sorted({*LOGGED, *self.rates}.intersection(figures)):
+            raise HeartsError(f"loss: every update logs {taken[0]!r} already; rename this figure")
+        if self.config.ppo.target_kl is not None and "approx_kl" not in figures:
+            raise HeartsError(
+                "loss: ppo.target_kl needs the figure 'approx_kl', which it does not return; "
+                "return that of ppo_loss, or omit ppo.target_kl"
+            )
 
     def _dry_run(self, batch: Decisions) -> None:
         """Run the loss and its gradient once in this thread and once shared, without a step."""
