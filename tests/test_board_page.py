@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from hearts_env import Game
 from hearts_env.game.notation import Record
 from hearts_train.web.assets import board_page
 from hearts_train.web.review import read_deal, review, tried
@@ -240,3 +241,17 @@ def test_other_cards_are_tried_and_the_deal_played_on(
     assert names[: at + 1] == [step[1] for step in line["steps"]]
     width = page.viewport_size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_play_goes_on_where_the_chosen_strength_does_not_play(
+    visit: Callable[..., Person],
+) -> None:
+    """The champion does not play this game, so another agent takes the seats of the people."""
+    person = visit(settings={"strength": "champion"})
+    game = Game.deal("no_pass", 1)
+    game.play(game.legal_actions()[0])
+    person.page.goto(f"{person.address}/board#{urlencode({'deal': game.to_text(), 'at': 1})}")
+    person.page.get_by_role("button", name="Play on from here").click()
+    person.wait()
+    names = person.page.locator(".seat .name").all_inner_texts()
+    assert names[:3] == ["pro 1", "pro 2", "pro 3"]

@@ -29,6 +29,8 @@ from tests.web import PERSON_LEADS  # noqa: E402
 DECIDED = next(s for s in range(99) if "AH" in Game.deal("mini", s).hand(0))
 """A deal in which the person holds the ace of hearts."""
 
+NO_CLUBS = 22
+"""A deal of ``micro`` in which both clubs are dead, and the person leads."""
 AGENT_LEADS = next(s for s in range(99) if Game.deal("two_player", s).current_player == 1)
 """A deal in which the agent leads the lowest club, and the person holds clubs and hearts."""
 
@@ -100,6 +102,11 @@ def test_line_says_why_leads_are_limited(visit) -> None:
     line, guide = person.page.locator(".line"), person.page.locator(".guide")
     expect(line).to_have_text(
         "Your turn: lead the two of clubs. The lowest club leads the first trick."
+    )
+    person.sit_down("micro", ["me", "easy"], seed=NO_CLUBS)
+    expect(line).to_have_text(
+        "Your turn: lead the queen of diamonds. No hand has a club, so the lowest diamond leads "
+        "the first trick."
     )
     person.sit_down("two_player", ["me", "easy"], seed=AGENT_LEADS)
     person.play()  # any club is higher than the one led

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 
@@ -337,3 +338,19 @@ def test_large_files_are_compressed(client):
     answer = client.get("/static/cards.svg", headers={"accept-encoding": "gzip"})
     assert answer.headers["content-encoding"] == "gzip"
     assert answer.text == assets.sprite()
+    plain = client.get("/static/cards.svg", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.text == assets.sprite()
+
+
+def test_cards_are_compressed_once(client, monkeypatch):
+    """To compress them takes a tenth of a second, in which all tables would wait."""
+    client.get("/static/cards.svg", headers={"accept-encoding": "gzip"})
+
+    def refuse(*_args, **_options):
+        raise AssertionError("compressed again")
+
+    monkeypatch.setattr(gzip.GzipFile, "write", refuse)
+    monkeypatch.setattr(gzip, "compress", refuse)
+    answer = client.get("/static/cards.svg", headers={"accept-encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"

@@ -95,8 +95,11 @@ async def _page(request: HttpRequest) -> Response:
 
 
 async def _cards(request: HttpRequest) -> Response:
-    hour = {"Cache-Control": "max-age=3600"}
-    return Response(assets.sprite(), media_type="image/svg+xml", headers=hour)
+    headers = {"Cache-Control": "max-age=3600", "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(assets.sprite(), media_type="image/svg+xml", headers=headers)
+    headers["Content-Encoding"] = "gzip"
+    return Response(assets.packed_sprite(), media_type="image/svg+xml", headers=headers)
 
 
 # ---- the socket ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ There is no build step.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -60,6 +61,12 @@ def sprite() -> str:
     _, _, courts = COURTS.read_text(encoding="utf-8").partition("-->\n")
     drawn = "\n".join(symbols)
     return f'<svg xmlns="http://www.w3.org/2000/svg" id="cards">\n{drawn}\n{courts}'
+
+
+@cache
+def packed_sprite() -> bytes:
+    """Return `sprite` compressed, which takes too long to do at each request."""
+    return gzip.compress(sprite().encode(), mtime=0)
 
 
 def _symbol(name: str, group: Group, more: str = "") -> str:

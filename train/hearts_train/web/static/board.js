@@ -60,7 +60,9 @@ function online(root, context) {
         })));
       end = review(place, {document, at, seat,
         tried: (deal, at, card) => asked("/api/try", {deal, at, card}, left.signal)
-          .catch((error) => left.signal.aborted || notice(error.message, {bad: true})),
+          .catch((error) => {
+            if (!left.signal.aborted) notice(error.message, {bad: true});
+          }),
         playOn: (deal, at, seat) => playOn(context, deal, at, seat),
         moved: (to) => history.replaceState(null, "", boardAt(text, seat, to))});
     } catch (error) {
@@ -94,7 +96,9 @@ async function playOn({connection, go}, deal, at, bottom) {
   if (!begins()) return;
   try {
     const {agents} = await connection.greet();
-    const known = (name) => agents.find((agent) => agent.name === name)?.name || setting("strength");
+    const fits = ({name, games}) => name === setting("strength") && games.includes(deal.rules.name);
+    const other = agents.some(fits) ? setting("strength") : "pro"; // for a person, in any game
+    const known = (name) => (agents.some((agent) => agent.name === name) ? name : other);
     const seats = deal.names.map((name, seat) => (seat === bottom ? {me: true}
       : {agent: known(name)}));
     const {table} = await connection.request({type: "create", rules: deal.rules.name, seats,

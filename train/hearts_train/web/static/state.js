@@ -142,8 +142,11 @@ export function asked(table) {
   if (!view.trick.length) {
     const isFixed = !view.history.length && table.rules.fields.first_lead !== "eldest_hand";
     if (!isFixed) return `Your turn: lead a card${table.heldBack ? ", but no heart yet" : ""}.`;
-    return table.legal.length > 1 ? "Your turn: lead any club. The first trick begins with one."
-      : `Your turn: lead the ${cardName(table.legal[0])}. The lowest club leads the first trick.`;
+    const [first] = table.legal;
+    const kind = SUITS[first[1]].slice(0, -1);
+    if (table.legal.length > 1) return `Your turn: lead any ${kind}. The first trick begins with one.`;
+    return `Your turn: lead the ${cardName(first)}. ${first[1] === "C" ? "The"
+      : "No hand has a club, so the"} lowest ${kind} leads the first trick.`;
   }
   const suit = view.trick[0][1][1];
   return table.legal.every((card) => card[1] === suit)
