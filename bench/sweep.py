@@ -110,7 +110,7 @@ def add(part: str, row: dict[str, Any]) -> None:
     """Add a row to the results."""
     found = read()
     found[part].append(row)
-    write_json(RESULTS, {"platform": platform_versions(), "seconds": SECONDS, **found})
+    write_json(RESULTS, {**found, "platform": platform_versions(), "seconds": SECONDS})
     margins = ", ".join(f"{name} {margin:+.2f}" for name, margin in row["margins"].items())
     number = len(found[part])
     print(f"{part} {number}: {row['score']:+.2f} ({margins}), {row['settings']}", flush=True)
@@ -142,7 +142,9 @@ def search(trials: int, at_once: int) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         runs = tune.RunConfig(storage_path=folder, verbose=0, callbacks=[Record()])
-        tune.Tuner(run, param_space=space, tune_config=config, run_config=runs).fit()
+        tuner = tune.Tuner(run, param_space=space, tune_config=config, run_config=runs)
+        for error in tuner.fit().errors:
+            raise error
 
 
 def finals() -> None:
