@@ -345,10 +345,11 @@ def test_warning_is_one_line(monkeypatch):
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_bfloat16_on_a_processor_without_it_warns(monkeypatch):
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx2": True})
-    done = run("train", "smoke", "--set", "precision=bfloat16", "--set", "opponents={nobody: 1}")
+    magnet = ("--set", "ppo.magnet=nobody", "--set", "ppo.magnet_coef=0.1")
+    done = run("train", "smoke", "--set", "precision=bfloat16", *magnet)
     note, error = done.stderr.splitlines()
     assert note.startswith("warning: precision: bfloat16 is many times slower")
-    assert error.startswith("error: agent: 'nobody'")
+    assert error.startswith("error: ppo.magnet: agent: 'nobody'")
 
 
 # ---- mistakes ------------------------------------------------------------------------------------
