@@ -309,6 +309,7 @@ def table_message(
         "table": table.id,
         "seq": table.seq,
         "match": table.is_match,
+        "continued": bool(table.begun) and not table.number,
         "seats": [
             {
                 "name": table.name_of(p),

@@ -52,7 +52,7 @@ const LESSONS = [
     + `broken: that is, before someone ${fields.break_on === "void" ? "cannot follow suit"
       : "throws one on another suit"}.` : "")],
   ["trump", ({rules: {fields: {trump}, text}, view}) => (trump && view.phase === "play"
-    ? `${text[1]} You may play one only if you have no card of the suit led.` : "")],
+    ? `${text[1]} When you follow, you may play one only if you have no card of the suit led.` : "")],
   ["void", ({view, legal, rules}) => {
     const led = view.trick[0]?.[1][1];
     const worst = dearest(rules, legal);

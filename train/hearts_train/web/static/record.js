@@ -20,10 +20,12 @@ function own() {
 }
 
 /**
- * Adds a finished deal, unless it is there already, as after a reload. Returns true if it is new.
+ * Adds a finished deal, unless it was begun on the board, where all cards were known, or is there
+ * already, as after a reload. Returns true if it is new.
  * @param {import("hearts/state.js").Table} table @param {number} margin of the person
  */
-export function noteDeal({id, seq, you, matchOver}, margin) {
+export function noteDeal({id, seq, you, matchOver, continued}, margin) {
+  if (continued) return false;
   const record = own();
   const deal = {id: `${id} ${seq}`, margin};
   if (record.last.some((other) => other.id === deal.id)) return false;

@@ -40,6 +40,8 @@ class Review {
       : Math.max(0, this.played.names.indexOf("You"));
     /** The number of the card at which another line left the deal, or -1. */
     this.left = -1;
+    /** The place at which a card is being tried, or -1. */
+    this.trying = -1;
     this.heard = (event) => this.onKey(event);
     document.addEventListener("keydown", this.heard);
     this.build(this.played, context.at ?? this.played.players[this.bottom].mistakes[0] ?? 0);
@@ -122,8 +124,10 @@ class Review {
   /** Plays another card here. @param {string} card */
   async choose(card) {
     const {deal, at} = this;
+    if (this.trying === at) return; // the first card counts
+    this.trying = at;
     this.where.textContent = "Trying it …";
-    const line = await this.context.tried(deal.deal, at, card);
+    const line = await this.context.tried(deal.deal, at, card).finally(() => (this.trying = -1));
     if (this.deal !== deal || this.at !== at) return;
     if (!line) {
       this.show();
