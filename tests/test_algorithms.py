@@ -111,6 +111,7 @@ def test_warm_up_has_no_side_effects(algorithm):
         (lambda loss, figures: (loss, {}), "approx_kl"),
         (lambda loss, figures: (loss, figures | {"updates": loss}), "rename"),
         (lambda loss, figures: (loss, figures | {"rows": loss.expand(3)}), "array"),
+        (lambda loss, figures: (loss, figures | {"stage": "late"}), "number"),
     ],
 )
 def test_loss_of_another_form_raises(change, words):
@@ -121,6 +122,17 @@ def test_loss_of_another_form_raises(change, words):
     config = load_config("smoke", {"compile": False, "ppo.target_kl": 0.1})
     made = Own(config)
     with raises_hearts_error(HeartsError, "loss", words):
+        made.warm_up()
+
+
+def test_values_of_another_shape_raise():
+    class Own(PPO):
+        def outputs(self, batch):
+            logits, values = super().outputs(batch)
+            return logits, values[:, None]
+
+    made = Own(load_config("smoke", {"compile": False}))
+    with raises_hearts_error(HeartsError, "outputs", "(n,)"):
         made.warm_up()
 
 

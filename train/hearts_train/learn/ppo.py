@@ -158,7 +158,12 @@ def ppo_loss(
         rho: ``(n, actions)``, the magnet's logits. If None, there is no magnet.
         batch: the decisions of the minibatch.
         coefs: the coefficients of this update.
+
+    Raises:
+        HeartsError: if `values` has another shape, which would be broadcast.
     """
+    if values.shape != batch.returns.shape:
+        raise HeartsError(f"outputs: values have the shape {tuple(values.shape)}; return (n,)")
     log_pi = log_policy(logits, batch.legal)
     pi = log_pi.exp()
     log_q = log_pi.gather(1, batch.actions[:, None])[:, 0] - batch.log_probs

@@ -92,7 +92,10 @@ class SharedNetwork:
 
 def _scalar(name: str, figure: Tensor | float) -> Tensor:
     """Return a figure of a loss without its gradient. Raise HeartsError if it is not a number."""
-    found = torch.as_tensor(figure).detach()
+    try:
+        found = torch.as_tensor(figure).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise HeartsError(f"loss: the figure {name!r} is no number; log a number") from None
     if found.numel() != 1:
         raise HeartsError(f"loss: the figure {name!r} is an array; log its mean")
     return found
