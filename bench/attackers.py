@@ -28,7 +28,8 @@ def exact_margin(attacker: Attacker, rules: Rules) -> float:
 
 def calibrate(agent: str, rules: str = "mini", show: Show = silent) -> dict[str, Any]:
     """Return the margin of each of `METHODS` over an agent, and its share of a best response's."""
-    tree, player = Tree(rules), make_agent(agent, seed=0)
+    player = make_agent(agent, seed=0)
+    tree = Tree(rules)
     with show(agent) as progress:
         chances, _ = policy_of(player, tree, agent, progress)
     truth = exploitability(tree, chances)
