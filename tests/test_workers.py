@@ -104,9 +104,9 @@ def test_interrupted_work_ends_before_the_next(
 
 @pytest.mark.slow
 def test_threads_end_with_their_workers() -> None:
-    before = _threads()
+    before, meeting = _threads(), threading.Barrier(4)
     workers = Threads(4)
-    workers.each(lambda thread: None)
+    workers.each(lambda thread: meeting.wait(HANG))
     assert len(_threads() - before) == 3
     twin = pickle.loads(pickle.dumps(workers))
     assert twin.num_threads == 4
