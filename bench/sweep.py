@@ -18,18 +18,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hearts_env.support.files import write_json
+from bench import harness
 from hearts_env.support.interrupts import exit_status, interruptible
 from hearts_train import evaluate, load_config, train
-from hearts_train.measure.evaluation import platform_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results" / "sweep.json"
@@ -66,19 +65,13 @@ SPACE: Mapping[str, Sequence[Any]] = {
 """The values of each setting. One that stands there more often is drawn more often."""
 
 
-def cpu_seconds() -> float:
-    """Return the processor seconds of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
 def learned(settings: Mapping[str, Any], decisions: int, seed: int, folder: Path) -> float:
     """Train ``demo`` with other settings, and return the processor seconds."""
     fixed = {"threads": 1, "compile": False, "evaluation.times": 0, "evaluation.final_deals": 2}
     given = {**fixed, "seed": seed, "budget.decisions": decisions, **settings}
-    config, began = load_config("demo", given), cpu_seconds()
+    config, began = load_config("demo", given), time.process_time()
     train(config, folder, progress=False)
-    return cpu_seconds() - began
+    return time.process_time() - began
 
 
 def trial(settings: Mapping[str, Any], seed: int, deals: int, deals_seed: int) -> dict[str, Any]:
@@ -110,7 +103,8 @@ def add(part: str, row: dict[str, Any]) -> None:
     """Add a row to the results."""
     found = read()
     found[part].append(row)
-    write_json(RESULTS, {**found, "platform": platform_versions(), "seconds": SECONDS})
+    kept = {name: found[name] for name in ("trials", "finals")}
+    harness.write(RESULTS, {"seconds": SECONDS, **kept})
     margins = ", ".join(f"{name} {margin:+.2f}" for name, margin in row["margins"].items())
     number = len(found[part])
     print(f"{part} {number}: {row['score']:+.2f} ({margins}), {row['settings']}", flush=True)

@@ -46,10 +46,9 @@ class Panel(NamedTuple):
 def reference_panels(budget: int, over: str) -> list[Panel]:
     """Return the curves of all recipes with this budget, over ``decisions`` or ``minutes``."""
     [measured] = results("baselines")
-    panels = []
+    found, panels = recipes(budget), []
     for rules in TITLES if over == "decisions" else ("two_player",):
-        runs = {name: own[rules] for name, own in recipes(budget).items() if own[rules]}
-        curves = {name: mean_curve(own, over) for name, own in runs.items()}
+        curves = {name: mean_curve(own[rules], over) for name, own in found.items() if own[rules]}
         rows = [row for row in measured["baselines"] if row["rules"] == rules]
         baselines = {row["agent"]: value_of(row["final"] | row, rules) for row in rows}
         panels.append(Panel(TITLES[rules], over, curves, baselines))

@@ -216,9 +216,9 @@ def reference(
     arguments = ["--decisions", decisions, "--seed", seed, "--rules", rules, "--save", player]
     report = run(name, venvs, limit, list(map(str, arguments)))
     curve = [point(path, rules) for path in [*sorted(snapshots(player)), player]]
-    tensors, _ = read_checkpoint(player)
+    _, meta = read_checkpoint(player)
     about = {"example": name, "what": subject(name), "platform": platform_versions()}
-    about |= {"processor": processor(), "weights": sum(array.size for array in tensors.values())}
+    about |= {"processor": processor(), "weights": meta.num_weights}
     return {**about, **report, "curve": curve, "final": final(player, rules)}
 
 

@@ -7,9 +7,9 @@ export function signed(value, digits = 0) {
   return (value > 0 ? "+" : "−") + text;
 }
 
-/** "1 point", "5 points". @param {number} n @param {string} noun */
-export function counted(n, noun) {
-  return `${n} ${noun}${Math.abs(n) === 1 ? "" : "s"}`.replace("-", "−");
+/** "1 point", "5 points". @param {number} n @param {string} noun @param {string} [plural] */
+export function counted(n, noun, plural = `${noun}s`) {
+  return `${n} ${Math.abs(n) === 1 ? noun : plural}`.replace("-", "−");
 }
 
 /** A verb after a name: "loses", but "lose" after "You". @param {string} name @param {string} verb */

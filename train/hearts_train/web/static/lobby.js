@@ -75,10 +75,9 @@ function tables(context, welcome) {
 
 /** @param {any} table */
 function describe({title, match, seats, you, your_turn: isTurn, trick, tricks, points, saved}) {
-  const others = seats.filter((_, seat) => seat !== you);
-  const [own] = points.splice(you, 1);
-  return `${title}${match ? ", a match" : ""}, with ${others.join(", ")}: trick ${trick} of ${tricks
-  }, ${own} to ${points.join(", ")}, ${ago(saved)}${isTurn ? " (your turn)" : ""}`;
+  const ofOthers = (all) => all.filter((_, seat) => seat !== you).join(", ");
+  return `${title}${match ? ", a match" : ""}, with ${ofOthers(seats)}: trick ${trick} of ${tricks
+  }, ${points[you]} to ${ofOthers(points)}, ${ago(saved)}${isTurn ? " (your turn)" : ""}`;
 }
 
 /** A time in the past, such as "2 hours ago". @param {number} time in seconds */

@@ -49,7 +49,7 @@ export function ownRecord() {
   const {deals, won, matches, matchesWon, lost, judged, last} = own();
   if (!deals) return null;
   const said = [`You won ${won} of ${counted(deals, "deal")}.`,
-    matches && `You won ${matchesWon} of ${counted(matches, "match").replace("matchs", "matches")}.`,
+    matches && `You won ${matchesWon} of ${counted(matches, "match", "matches")}.`,
     judged && `You gave away ${(lost / judged).toFixed(1)} points per deal.`];
   const dots = last.map(({margin}) => el("i", {class: margin > 0 ? "won" : margin < 0 ? "lost" : "",
     title: margin > 0 ? "won" : margin < 0 ? "lost" : "even"}));
