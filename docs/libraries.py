@@ -58,6 +58,10 @@ LEADERBOARD = ROOT / "docs" / "results" / "leaderboard"
 _INSTALL_SECONDS = 1800.0
 _MOST_BYTES = 500_000
 """Most bytes of the weights of an entry."""
+_MOST_UNEVEN = 0.2
+"""Largest difference between the shares of deals that a recipe wins in its seats."""
+_FEW_DEALS = 400
+"""Chance alone makes the shares of so few deals uneven."""
 _MOST_SHOWN = 200
 """Most characters of an error that are shown."""
 _CHECK = ["--decisions", "5000", "--rules", "mini"]
@@ -183,6 +187,13 @@ def error_in(report: dict[str, Any]) -> str:
                 f"seats: it won {row['won']} deals and lost {row['lost']} in seat {seat}; call "
                 "report.played with the return of each finished deal, and look for lost rewards"
             )
+    first, second = (row["won"] / (sum(row.values()) or 1) for row in report["seats"])
+    deals = min(sum(row.values()) for row in report["seats"])
+    if deals > _FEW_DEALS and abs(first - second) > _MOST_UNEVEN:
+        return (
+            f"seats: it won {first:.0%} of the deals in seat 0 and {second:.0%} in seat 1; see "
+            "whether it meets the same deals again and again: give reset a seed only once"
+        )
     return ""
 
 

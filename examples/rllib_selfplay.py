@@ -41,7 +41,18 @@ def layers():
     return [part for part in parts if isinstance(part, nn.Linear | nn.Tanh)]
 
 
-register_env("hearts", lambda _: PettingZooEnv(Plural(hearts_v0.env(**form))))
+class SeededOnce(PettingZooEnv):
+    """Gives the environment the first seed only. RLlib gives the same before every sample."""
+
+    seeded = False
+
+    def reset(self, *, seed=None, options=None):
+        """Deal. Without a seed, the environment continues its series of deals."""
+        seed, self.seeded = None if self.seeded else seed, True
+        return super().reset(seed=seed, options=options)
+
+
+register_env("hearts", lambda _: SeededOnce(Plural(hearts_v0.env(**form))))
 config = PPOConfig().environment("hearts").callbacks(on_episode_end=note)
 config.debugging(seed=report.seed).env_runners(num_env_runners=0, batch_mode="complete_episodes")
 config.multi_agent(policies={"both"}, policy_mapping_fn=lambda *_, **__: "both")

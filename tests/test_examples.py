@@ -147,6 +147,7 @@ def test_report_explains_wrong_use(learning, tmp_path):
 
 
 ROW = {"won": 1, "lost": 1, "drawn": 0}
+BETTER, WORSE = {"won": 430, "lost": 70, "drawn": 0}, {"won": 70, "lost": 430, "drawn": 0}
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,8 @@ ROW = {"won": 1, "lost": 1, "drawn": 0}
         ({"decisions": 0}, "decisions"),
         ({"seats": [ROW, ROW | {"won": 0}]}, "seats"),
         ({"seats": [ROW | {"lost": 0}, ROW]}, "seats"),
+        ({"seats": [BETTER, BETTER]}, ""),
+        ({"seats": [BETTER, WORSE]}, "seats"),
     ],
     ids=str,
 )
