@@ -1,5 +1,8 @@
 """BenchMARL trains MAPPO: one policy for both seats of the parallel environment.
 
+What one seat wins the other loses. So the critic gives each seat a value of its own. By default,
+it gives one value for all agents, as for a team.
+
 pip install . -r examples/requirements/benchmarl_mappo.txt
 python examples/benchmarl_mappo.py
 """
@@ -20,8 +23,10 @@ from hearts_env.hearts_v0 import parallel_env
 
 SETTINGS = {"frames_per_batch": 2_080, "envs": 2, "hidden": [256], "lr": 1e-3}
 SETTINGS |= {"epochs": 4, "minibatch_size": 260, "lambda": 0.8, "entropy": 0.01, "reward": "trick"}
+SETTINGS |= {"share_param_critic": False}
 libraries = ("benchmarl", "torchrl", "torch")
-report = Learning(__doc__, *libraries, opponents="itself", greedy=False, settings=SETTINGS)
+form = {"opponents": "itself", "greedy": False, "tried": 2}
+report = Learning(__doc__, *libraries, settings=SETTINGS, **form)
 FORM = {"rules": report.rules, "noop": True, "dtype": "float32", "action_mask": "info"}
 FORM |= {"reward": SETTINGS["reward"]}
 
@@ -61,6 +66,7 @@ def layers():
 config, net, mappo = (c.get_from_yaml() for c in (ExperimentConfig, MlpConfig, MappoConfig))
 net.num_cells, net.activation_class = SETTINGS["hidden"], nn.Tanh
 mappo.lmbda, mappo.entropy_coef = SETTINGS["lambda"], SETTINGS["entropy"]
+mappo.share_param_critic = SETTINGS["share_param_critic"]
 config.max_n_frames, config.max_n_iters = None, sys.maxsize
 config.on_policy_collected_frames_per_batch = SETTINGS["frames_per_batch"]
 config.on_policy_n_envs_per_worker = SETTINGS["envs"]

@@ -21,6 +21,7 @@ from hearts_env import hearts_v0
 
 SETTINGS = {"train_batch_size": 2_048, "minibatch_size": 256, "num_epochs": 4, "lr": 1e-3}
 SETTINGS |= {"lambda": 0.8, "entropy_coeff": 0.01, "hidden": [256], "reward": "trick"}
+SETTINGS |= {"vf_clip_param": 1_000.0}  # the default, 10, is for smaller rewards
 report = Learning(__doc__, "ray", "torch", opponents="itself", greedy=False, settings=SETTINGS)
 # The environment must not refer to the report, which cannot be sent.
 form = {"rules": report.rules, "reward": SETTINGS["reward"], "dtype": "float32"}
@@ -66,6 +67,7 @@ config.training(
     lr=SETTINGS["lr"],
     lambda_=SETTINGS["lambda"],
     entropy_coeff=SETTINGS["entropy_coeff"],
+    vf_clip_param=SETTINGS["vf_clip_param"],
     gamma=1.0,
 )
 ray.init(num_cpus=1, include_dashboard=False)
