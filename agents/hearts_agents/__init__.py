@@ -1,7 +1,7 @@
 """Players of Hearts, and environments with players inside.
 
-``make_agent`` makes the baselines, the search players, trained networks, and agents from users'
-code and programs. ``gym_env`` and ``vector`` are Gymnasium environments with such players as
+``make_agent`` makes the baselines, the search players, trained networks, and agents from the code
+and programs of users. ``gym_env`` and ``vector`` are Gymnasium environments with such players as
 opponents. ``sb3`` is their counterpart for stable-baselines3.
 """
 

@@ -1,8 +1,8 @@
 """Attackers: players that know their opponent's policy and respond to it.
 
-An attacker sees only its own views. It also has the frozen opponent, and may query its policy in
-any view. So it weighs the hidden worlds exactly, by Bayes' rule. Its mean margin is a lower bound
-of a best response's.
+An attacker sees only its own views. It also has a frozen copy of the opponent, and may query the
+opponent's policy in any view. It weighs the hidden worlds exactly, by Bayes' rule. Its mean margin
+is a lower bound of the margin of a best response.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class Method(NamedTuple):
     """The method by which an attacker chooses its cards.
 
     Attributes:
-        depth: The number of its own decisions, from the present one, in which it tries every card.
-            After them it takes the card that is best double dummy over the worlds.
-        has_endings: Whether it plays an exact best response in the last tricks.
-        meaning: A description.
+        depth: the number of decisions of its own, the present one included, in which it tries every
+            card. Afterwards it plays the card with the best mean double-dummy value over the
+            worlds.
+        has_endings: True if it plays an exact best response in the last tricks.
+        meaning: the method in words.
     """
 
     depth: int
@@ -58,7 +59,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 TRICKS = 7
 """The default number of last tricks with an exact best response."""
 _MOST_WORLDS = 512
-"""The most worlds in playouts, where they branch if the model mixes. An even selection is kept."""
+"""The most worlds in playouts, which branch where the model mixes. An even selection is kept."""
 
 
 class Attacker(CachingAgent):
@@ -80,11 +81,12 @@ class Attacker(CachingAgent):
         Args:
             model: the attacked agent, or its name. ``action_probs`` must be its policy.
             method: one of `METHODS`.
-            tricks: the number of last tricks with an exact best response, if the method has any.
+            tricks: the number of last tricks with an exact best response, if the method plays
+                endings exactly.
             epsilon: the assumed probability that the model plays at random, for agents that do not
                 always follow their ``action_probs``.
             awake: the tricks, from 1, in which it attacks, like ``range(7, 14)``. In all others it
-                plays like the model. If None, all.
+                plays like the model. If None, it attacks in all tricks.
 
         Raises:
             HeartsError: if the method is unknown, or a number is out of range.
@@ -120,7 +122,7 @@ class Attacker(CachingAgent):
         return actions
 
     def _attack(self, views: BatchView) -> Actions:
-        """Return the actions in tricks in which it attacks."""
+        """Return the actions in views of tricks in which the attacker attacks."""
         legal = views.legal_masks
         is_play = views.vectors[:, k.PHASE] == k.PLAY
         # The last legal action. After a moon, either choice gives the same margin.
@@ -172,10 +174,10 @@ class Attacker(CachingAgent):
 
 
 def check_awake(awake: Any) -> tuple[int, ...] | None:
-    """Return the tricks in which an attacker attacks, ascending. None means all.
+    """Return the tricks in which an attacker attacks, ascending. None means all tricks.
 
     Raises:
-        HeartsError: if they are not numbers of tricks.
+        HeartsError: if `awake` is not a sequence of trick numbers.
     """
     if awake is None:
         return None

@@ -20,7 +20,7 @@ from hearts_env.support.errors import quoted
 Actions = NDArray[np.int64]
 Probs = NDArray[np.float64]
 WorldMargins = tuple[NDArray[np.float64], NDArray[np.float64], bool]
-"""Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and True if there are more worlds."""
+"""Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and True if worlds were left out."""
 
 
 @runtime_checkable
@@ -34,13 +34,13 @@ class Player(Protocol):
 class Agent:
     """Base class of players. An agent sees only views. It remembers only its random numbers.
 
-    Subclass it and implement ``act``. Override ``act_batch`` too if many decisions at once are
-    faster than one by one.
+    Subclass it and implement ``act``. Override ``act_batch`` too if it can make many decisions
+    faster at once than one by one.
     """
 
     name: str = ""
     plays: str = "every game"
-    """The rules that it can play, in words. ``check_rules`` decides."""
+    """The rules that it can play, in words for people. ``check_rules`` decides."""
 
     def check_rules(self, rules: Rules) -> None:
         """Raise if this player cannot play `rules`, before the deal. The default accepts all.
@@ -77,10 +77,11 @@ class Agent:
         return certain(np.asarray(self.act_batch(views)), views.legal_table, name)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterable[bytes] | None:
-        """Return the content that the agent's digest covers, or None if there is none.
+        """Return the bytes that the agent's digest covers, such as weights, or None.
 
         Args:
-            rules: only the content used under these rules. If None, all of it.
+            rules: the rules to play, which may need only a part of the content. If None, return all
+                of it.
         """
         return None
 
@@ -98,7 +99,7 @@ class Agent:
 
 
 def _action_number(agent: Agent, rules: Rules, given: object) -> int:
-    """Return the number of an agent's action. An IllegalActionError names the agent."""
+    """Return an agent's action as a number, or raise an IllegalActionError that names the agent."""
     try:
         return rules.action_number(given)
     except IllegalActionError as error:
@@ -145,7 +146,7 @@ class StochasticAgent(Agent):
         return actions
 
     def sharing_copy(self, memo: dict[int, Any]) -> Self:
-        """Return a copy with its own random numbers. All else is shared, so it must not change."""
+        """Return a copy with its own random numbers. It shares all else, which must not change."""
         player = object.__new__(type(self))
         vars(player).update(vars(self))
         player._rng = copy.deepcopy(self._rng, memo)
@@ -275,7 +276,7 @@ class AgentAdapter(Agent):
 
 
 def unadapted(agent: Agent) -> Player:
-    """Return the player inside an ``AgentAdapter``, or any other agent itself."""
+    """Return the player inside an ``AgentAdapter``. Return any other agent itself."""
     return agent.player if isinstance(agent, AgentAdapter) else agent
 
 
@@ -290,7 +291,7 @@ def as_agent(player: Any, name: str = "") -> Agent:
 
     Args:
         player: any object with ``act(view)``.
-        name: the adapter's name. If empty, the player's own.
+        name: the adapter's name. If empty, the adapter takes the player's name.
 
     Raises:
         HeartsError: if `player` has no ``act``.

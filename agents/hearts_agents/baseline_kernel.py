@@ -1,9 +1,9 @@
 """The baselines, compiled: what easy, standard, standard_trump, pro and pro_trump play.
 
 docs/agents.md, "The baselines", defines them. The functions read views (states without hidden
-cards) or states. Of a state they use nothing that the acting player may not know. They own no
-memory: the caller passes a ``PlayoutMemory``. Legality, play and scoring are the kernel's, except
-in playouts, for which they are written a second time.
+cards) or states. Of a state they use only what the acting player may know. They own no memory: the
+caller passes a ``PlayoutMemory``. The kernel decides legality, play and scores, except in playouts,
+which implement them again for speed.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ def taking_mask(r: k.Vector, s: k.Vector) -> int:
 def standard_replies(
     legal: int, follow: int, taking: int, queen: int, waiting: int, points: int, aware: int
 ) -> int:
-    """Return a set of which ``standard`` or ``standard_trump`` plays the highest card by value.
+    """Return the candidates, of which ``standard`` or ``standard_trump`` plays the highest value.
 
-    The sets are in any order that keeps each suit ascending.
+    The cards of the sets may be in any order that keeps each suit ascending.
 
     Args:
         legal: the legal cards, not at the start of a trick.
-        follow: those of the led suit.
+        follow: the legal cards of the led suit.
         taking: the cards that would take the trick.
         queen: the queen of spades.
         waiting: the number of players who play to the trick after this one.
@@ -180,7 +180,7 @@ def plain_action(r: k.Vector, v: k.Vector, policy: int, rng: Numbers) -> int:
 # ---- pro -----------------------------------------------------------------------------------------
 @jit
 def combinations(n: int, size: int) -> int:
-    """Return the number of sets of `size` of `n` cards, or some number above MAX_COMBINATIONS."""
+    """Return the number of ways to choose `size` of `n` cards, or one above MAX_COMBINATIONS."""
     count = 1
     for i in range(size):
         count = count * (n - i) // (i + 1)
@@ -195,7 +195,8 @@ def enumerate_worlds(
 ) -> int:
     """Write all worlds of a two-player view into ``memory.worlds``. Return their number.
 
-    Returns -1 for more than `limit` worlds, or more than MAX_COMBINATIONS hands to try.
+    The result is -1 if there are more than `limit` worlds, or more than MAX_COMBINATIONS hands to
+    try.
     """
     unseen = unseen_mask(r, v, player)
     other = 1 - player
@@ -245,7 +246,7 @@ def taking_values(best: int, trumps: int) -> int:
 
 
 class Start(NamedTuple):
-    """A decision as its playouts read it. All sets are sets of values."""
+    """A decision in the form that its playouts read. All sets of cards are sets of values."""
 
     player: int
     """The player of the decision, for the margin."""
@@ -265,7 +266,7 @@ class Start(NamedTuple):
     best: int
     """The value that takes the trick as it stands."""
     margin: int
-    """The sum of all points less n times those of the player."""
+    """The sum of all points less n times the points of the player."""
     shooter: int
     """The only seat with penalty cards, -1 if no seat has any and -2 if several have."""
     takers: int
@@ -315,9 +316,9 @@ def playout_margin(
 ) -> int:
     """Play the value `card` and the rest of the deal; return the player's ``kernel.margin_sum``.
 
-    The rules of play are implemented here again, without history and what plays prove: playing
-    states takes twice as long. `kitty` is the mask of cards that no player holds or was awarded.
-    ``memory.held`` is changed, ``memory.points`` read.
+    The rules of play are implemented here again, without the history and without the voids that
+    plays prove, because playing whole states takes twice as long. `kitty` is the mask of cards that
+    no player holds or was awarded. ``memory.held`` is changed, and ``memory.points`` is read.
     """
     n, held, points = r[k.R_PLAYERS], memory.held, memory.points
     player, queen, trumps, aware = start.player, start.queen, start.trumps, start.aware
@@ -475,7 +476,7 @@ def act_rows(
     memory: PlayoutMemory,
     out: Ints,
 ) -> int:
-    """Write the action for each row of `vectors` into `out`. Return the number of -1."""
+    """Write the action for each row of `vectors` into `out`, or -1. Return how many are -1."""
     undone = 0
     for i in range(len(vectors)):
         v = vectors[i]

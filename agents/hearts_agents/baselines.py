@@ -68,7 +68,7 @@ class Baseline(Agent):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Its name for ``make_agent``."""
+        """The player's name for ``make_agent``."""
         return NAMES[self.policy]
 
     def reseed(self, seed: int) -> None:
@@ -83,7 +83,7 @@ class Baseline(Agent):
     def act_state(self, rules: Rules, vector: k.Vector, player: int) -> int:
         """Return the action for the vector of a view or a state.
 
-        It uses nothing of a state that `player`, the acting player, may not know.
+        Of a state it uses only what `player`, the acting player, may know.
         """
         if self.policy < PRO:
             return int(plain_action(rules.vector, vector, self.policy, self.rng))
@@ -167,7 +167,8 @@ class Pro(Baseline):
         """Make a player that examines all worlds or, if there are too many, a sample.
 
         Args:
-            seed: the seed of the random numbers, which only sampling uses.
+            seed: the seed of the random numbers, which only sampling uses. If None, the operating
+                system seeds them.
             worlds: the most worlds per decision, 1 to 1,000,000. If None, 200.
 
         Raises:
@@ -182,8 +183,8 @@ class Pro(Baseline):
         """Return the margin of each legal card in each examined world.
 
         Returns:
-            Margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
-            whether there are more worlds than these.
+            Margins ``(worlds, legal cards)``, the cards in ascending order, weights ``(worlds,)``,
+            and True if worlds were left out.
 
         Raises:
             HeartsError: if the player of `view` has no card to play.
@@ -208,7 +209,7 @@ class ProTrump(Pro):
 
 
 def seed_number(seed: int | None) -> int:
-    """Return the start of a stream of random numbers, 0 .. 2**64 - 1. If None, random."""
+    """Return the start of a random stream, 0 to 2**64 - 1, which is random if `seed` is None."""
     if seed is None:
         return secrets.randbits(64)
     return int(k.mix(np.uint64(check_any_seed(seed) % 2**64)))

@@ -17,7 +17,7 @@ from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.arguments import check_flag
 
 SHIPPED = {"two_player": True, "mini": False, "classic": True}
-"""The games by preset. If True, the network takes its greedy action. If False, it samples.
+"""The games by preset. True: the network takes its greedy action there. False: it samples.
 
 In small decks, a policy that does not mix is more exploitable (docs/champion.md).
 """
@@ -48,12 +48,14 @@ class Champion(PerGameAgent):
         """Make a player of the games in ``SHIPPED``.
 
         Args:
-            seed: the seed of its random numbers, if it is not greedy.
+            seed: the seed of its random numbers, if it is not greedy. If None, the operating system
+                seeds them.
             search: the search budget per card: a time (``50ms``), a number of worlds (``32``) or
                 ``all``. If None, the network plays without search.
             greedy: if True, take the greedy action. If False, sample from the policy. If None,
-                as in ``SHIPPED``. A search plays the best card that it finds.
-            small: if True, use the network with a seventeenth of the weights, if there is one.
+                ``SHIPPED`` decides. A search always plays the best card that it finds.
+            small: if True, use the network with a seventeenth of the weights, where the package has
+                one.
 
         Raises:
             HeartsError: if an option has an unusable value. The message names it.
@@ -65,11 +67,11 @@ class Champion(PerGameAgent):
 
     @property
     def is_timed(self) -> bool:
-        """Return whether it searches for a time, so that its play depends on the machine."""
+        """True if the player searches for a given time, so its play depends on the machine."""
         return self.search is not None and Budget(self.search).is_timed
 
     def files(self, game: str) -> list[Path]:
-        """Return the files of weights for a game: the player's own, then its opponent models'."""
+        """Return the files of weights for a game: the player's file, then its opponent models."""
         own = weights_of(game, "small" if self.small else "")
         has_model = self.search is not None and game in OTHERS["taught"]
         return [own, weights_of(game, "taught")] if has_model else [own]
@@ -84,7 +86,7 @@ class Champion(PerGameAgent):
         """Return the player for `rules`.
 
         Raises:
-            HeartsError: if the package has none, or it cannot search under these rules.
+            HeartsError: if the package has no network for `rules`, or cannot search under them.
         """
         name = game_of(rules)
         if name is None:
@@ -121,7 +123,8 @@ def weights_of(game: str, kind: str = "") -> Path:
 
     Args:
         game: one of ``SHIPPED``.
-        kind: one of ``OTHERS``. If empty or not made for this game, the champion's own weights.
+        kind: one of ``OTHERS``. If empty, or if this game has no such network, the champion's own
+            weights.
     """
     suffix = f"_{kind}" if kind and game in OTHERS[kind] else ""
     return _FOLDER / f"champion_{game}{suffix}.safetensors"

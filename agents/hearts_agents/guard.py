@@ -2,8 +2,8 @@
 
 An agent commits a *fault* if it raises, or answers with anything but a legal action. The deal is
 charged to it, and all other deals continue. It gets copies of the views, which it may change. All
-exceptions count as its own, except those that a signal raises. A card's name is as good an answer
-as the action's number.
+exceptions count as its own, except those that a signal raises. It may answer with a card's name or
+with the action's number.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _MOST_TEXT = 500
 _OURS = frozenset([*map(resolve_name, OWN.values()), NetworkAgent, SolvedAgent])
 
 Answer = tuple[NDArray[np.int64], list[Fault]]
-"""The action of each row, `NO_ACTION` at a fault, and the faults, at most one per row."""
+"""The action of each row, with `NO_ACTION` at a fault, and the faults, at most one per row."""
 
 
 def is_ours(agent: object) -> bool:
-    """Return whether an agent is one of the package's own, including its model."""
+    """Return whether an agent and its model are both the package's own."""
     if type(agent) not in _OURS:
         return False
     model = getattr(agent, "model", None)
@@ -45,7 +45,7 @@ def is_ours(agent: object) -> bool:
 
 # ---- asking --------------------------------------------------------------------------------------
 def ask(agent: Agent, views: BatchView) -> Answer:
-    """Ask `agent` for its actions. It may do anything with its copies of `views`.
+    """Ask `agent` for its actions. It gets copies of `views`, which it may change.
 
     The exception of a signal such as Ctrl-C passes through, even if the agent caught it.
 
@@ -137,7 +137,7 @@ def check(given: Any, views: BatchView, faults: Sequence[Fault] = ()) -> Answer:
     Args:
         given: the answer.
         views: the views.
-        faults: rows that have failed already. Their answers are ignored.
+        faults: the faults of rows that have failed already. The answers in these rows are ignored.
 
     Returns:
         The actions ``(len(views),) int64`` and all faults, by row.
@@ -171,7 +171,7 @@ def check(given: Any, views: BatchView, faults: Sequence[Fault] = ()) -> Answer:
 
 
 def _chosen(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, str]:
-    """Return the action that a row's answer means and "", or `NO_ACTION` and the error."""
+    """Return the action that a row's answer means, and "". Or return `NO_ACTION` and the error."""
     rules = views.rules
     try:
         number = rules.action_number(given)

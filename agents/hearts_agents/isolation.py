@@ -2,10 +2,10 @@
 
 The process is started afresh, not forked, so it shares no memory with this one. It is asked like a
 program (``process``). Views are sent as the arrays of a ``BatchView``. The process returns numbers,
-which are checked like every agent's actions, a description of the agent, and the text of errors.
-Nothing from the agent is ever unpickled here. An agent named by its code is neither imported nor
-made here: its process describes it and says which rules it plays (``card``). An agent object was
-made here by the caller.
+which are checked like the actions of every agent, a description of the agent, and the text of
+errors. Nothing from the agent is ever unpickled here. An agent that is named by its code is neither
+imported nor made here: its process describes it and states the rules that it plays (``card``). An
+agent object has been made here by the caller.
 
 Programs get views as JSON, without the state vector that agents of this package read. Making the
 vector from JSON would repeat the kernel's account of a trick, and sending JSON takes 300 times as
@@ -62,7 +62,7 @@ _START_SECONDS = 300.0  # a first start may compile
 _MOST_BYTES = 100_000  # of an answer, except its numbers
 MOST_WORDS, _MOST_NAME = 10_000, 100
 MOST_TIMED = 32
-"""The most views per message under a time limit, and so the most games lost by a late answer."""
+"""The most views per message under a time limit, so a late answer loses no more games."""
 
 _PROGRAM = """
 import signal
@@ -72,7 +72,7 @@ for name in ("SIGINT", "SIGTERM", "SIGHUP"):
 from hearts_agents.served import serve
 serve()
 """
-"""The process ignores signals to its group. The parent process ends it."""
+"""The program of the process. It ignores signals, because the parent process ends it."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class Card:
     """An agent's description, from its process.
 
     Attributes:
-        kind: The name of its class.
-        options: The options of its spec, parsed.
-        rules: The rules that it was trained for, if it states them.
-        files: The paths of the files that its code declares, by declared name.
+        kind: the name of its class.
+        options: the options of its spec, parsed.
+        rules: the rules that it was trained for, if it states them.
+        files: the paths of the files that its code declares, by declared name.
     """
 
     kind: str
@@ -107,11 +107,12 @@ class Isolated(Agent):
 
         Args:
             name: the agent's name in messages.
-            agent: a spec, from which the process makes the agent. Or the agent, which is sent. Its
-                class must be importable there.
+            agent: a spec, from which the process makes the agent, or an agent object, which is
+                sent. The process must be able to import its class.
             rules: the rules to play. If None, the agent only describes itself.
-            seed: the seed of its random numbers, if it plays.
-            time_limit: seconds per answer, after which the process is ended. If None, no limit.
+            seed: the seed of its random numbers. If None, it needs none, because it only describes
+                itself.
+            time_limit: the seconds per answer, after which the process is ended. If None, no limit.
 
         Raises:
             HeartsError: if the agent cannot be sent.
@@ -162,7 +163,7 @@ class Isolated(Agent):
             ) from None
 
     def check_rules(self, rules: Rules) -> None:
-        """Raise if the agent refuses `rules`. Only for an agent made without rules."""
+        """Raise if the agent refuses `rules`. Call it only if none were given at the start."""
         self.ready()
         assert self._process is not None
         self._process.send(line("rules", rules=rules.to_dict()))
@@ -178,8 +179,8 @@ class Isolated(Agent):
     def answers(self, views: BatchView) -> tuple[Ints, list[Fault]]:
         """Return the agent's actions, ``(len(views),) int64``, and its faults.
 
-        A process that ends or is late fails in all views of the message. A message has all views,
-        or ``MOST_TIMED`` under a time limit.
+        If the process ends or is late, all views of the message have a fault. A message has all
+        views or, under a time limit, up to ``MOST_TIMED``.
         """
         size = len(views)
         per_message = max(1, size) if self._seconds == math.inf else MOST_TIMED
@@ -218,7 +219,7 @@ class Isolated(Agent):
         """Return the probability of each action, ``(len(views), num_actions) float64``.
 
         Raises:
-            HeartsError: if the process gives none, or the agent raises.
+            HeartsError: if the process gives no probabilities, or the agent raises an exception.
         """
         shape = (len(views), views.rules.num_actions)
         try:
@@ -296,7 +297,8 @@ class Isolated(Agent):
             number_bytes: the most bytes that its numbers may take.
 
         Raises:
-            ProgramError: if the process ends, is late, or sends nonsense. It is ended.
+            ProgramError: if the process ends, is late, or sends nonsense. The process is then
+                ended.
             HeartsError: if the agent reports an error.
         """
         assert self._process is not None

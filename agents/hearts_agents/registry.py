@@ -38,7 +38,7 @@ RISKS = {
 }
 """The reason why loading a file with this suffix can run code from it."""
 FORMATS = {"hearts-env equilibrium": "hearts_agents.models.solved:load_solved"}
-"""The factory of safetensors files that are not checkpoints, by the format in the header."""
+"""The factory of each other kind of safetensors file, by the ``format`` in its header."""
 OWN = {
     "easy": "hearts_agents.baselines:Easy",
     "standard": "hearts_agents.baselines:Standard",
@@ -83,12 +83,12 @@ def agent_names() -> list[str]:
 
 
 def looks_like_path(name: str) -> bool:
-    """Return whether `name` can only be a path."""
+    """Return True if `name` can only be a path."""
     return name.endswith(tuple(FILES)) or "/" in name or os.sep in name
 
 
 def model_factory(value: object) -> str:
-    """Return the place of the factory of a model of stable-baselines3 or torch, else "".
+    """Return where the factory of a model of stable-baselines3 or torch is, or "" for others.
 
     Objects with an ``act`` are agents. No library is imported: the names of the object's base
     classes decide.
@@ -118,7 +118,7 @@ def describe_agent(name: str) -> dict[str, Any]:
 
 # ---- options -------------------------------------------------------------------------------------
 def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bool:
-    """Raise if the factory does not take an option. Return whether it takes a seed."""
+    """Raise if the factory does not take an option. Return True if it takes a seed."""
     parameters, takes_all = _parameters(factory)
     known = [option for option in parameters if option != "seed"]
     for option in () if takes_all else options:
@@ -138,7 +138,7 @@ def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dic
 
 
 def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
-    """Return the factory's keyword parameters, and whether it takes any keyword."""
+    """Return the factory's keyword parameters, and True if it takes any keyword."""
     try:
         signature = inspect.signature(factory)
     except (TypeError, ValueError):
@@ -162,7 +162,7 @@ def _kinds(parameter: inspect.Parameter | None) -> set[str]:
 
 
 def _parse(agent: str, name: str, text: str, kinds: set[str]) -> Any:
-    """Parse an option as the first of these kinds that fits. If `kinds` is empty, as any kind."""
+    """Parse an option as the first of `kinds` that fits. If there are none, all kinds are tried."""
     plain = kinds or {"bool", "int", "float", "str", "None"}
     if "None" in plain and text.lower() == "none":
         return None

@@ -1,9 +1,9 @@
 """Search players: perfect-information Monte Carlo over all hidden worlds, solved exactly.
 
-``pimc`` computes the double-dummy value of each of its cards in every possible world, as if both
-hands were seen, and plays the best on average (determinization; Ginsberg 2001 for bridge). By
-default it examines all worlds: at most 105 in the 28-card game. ``pimc_belief`` weights them
-by the likelihood of the opponent's play under an opponent model (Bayes' rule, see
+In every possible world ``pimc`` computes the double-dummy value of each of its cards, as if both
+players saw all hands. It plays the card with the best mean (determinization; Ginsberg 2001 for
+bridge). By default it examines all worlds: at most 105 in the 28-card game. ``pimc_belief`` weights
+them by the likelihood of the opponent's play under an opponent model (Bayes' rule, see
 ``hearts_env.solve.beliefs``).
 """
 
@@ -91,7 +91,8 @@ class Pimc(StochasticAgent):
         """Make a player of two-player games.
 
         Args:
-            seed: the seed of the random numbers, which only sampling uses.
+            seed: the seed of the random numbers, which only sampling uses. If None, the operating
+                system seeds them.
             worlds: the most worlds per decision, drawn without replacement. If None, all.
 
         Raises:
@@ -105,7 +106,8 @@ class Pimc(StochasticAgent):
         """Raise unless `rules` have two players, no exchange, and not too many worlds.
 
         Raises:
-            HeartsError: if not. More than a million worlds at the first card are too many.
+            HeartsError: if one of these fails. More than a million worlds at the first card are too
+                many.
         """
         check_two_players(rules, self.name)
         worlds = num_first_worlds(rules)
@@ -166,8 +168,8 @@ class Pimc(StochasticAgent):
         """Return the margin of each legal card in each examined world.
 
         Returns:
-            Margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
-            whether there are more worlds than these.
+            Margins ``(worlds, legal cards)``, the cards in ascending order, weights ``(worlds,)``,
+            and True if worlds were left out.
 
         Raises:
             HeartsError: if the player of `view` has no card to play.
@@ -184,7 +186,7 @@ class Pimc(StochasticAgent):
         super().reseed(seed_number(seed))
 
     def _drawn(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats, bool]:
-        """Return the hands to examine, their weights, and whether there are more."""
+        """Return the hands to examine, their weights, and True if hands were left out."""
         hands, weights = self._weighed(view)
         count = len(hands)
         if self.worlds is not None and len(hands) > self.worlds:
@@ -222,9 +224,10 @@ class PimcBelief(Pimc):
         """Make a player of two-player games.
 
         Args:
-            seed: the seed of the random numbers, which only sampling uses.
+            seed: the seed of the random numbers, which only sampling uses. If None, the operating
+                system seeds them.
             worlds: the most worlds per decision, drawn without replacement. If None, all.
-            model: the opponent model: an agent, or its name.
+            model: the opponent model, as an agent or its name.
             epsilon: the assumed probability, in (0, 1], that the opponent plays at random instead.
 
         Raises:
@@ -241,7 +244,7 @@ class PimcBelief(Pimc):
             )
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the content of its model."""
+        """Return the content of the opponent model."""
         return self._of_model.parts(self.model, rules)
 
     def check_rules(self, rules: Rules) -> None:
@@ -264,7 +267,7 @@ def mean_rows(
 ) -> None:
     """Write each legal card's mean value over all worlds into `means`, for each view.
 
-    `means` is ``(len(vectors), num_actions)``. Illegal actions are not written, nor are rows of
+    `means` is ``(len(vectors), num_actions)``. Not written are illegal actions, and the rows of
     views with more than MAX_HANDS worlds or without a card to play.
     """
     for i in range(len(vectors)):

@@ -1,14 +1,15 @@
 """Search as one step of policy improvement at decision time.
 
 In each hidden world, every legal card is tried and the deal is played to its end. Both players see
-only their own views. The searching player continues with the policy's greedy actions, and the
-opponent with those of the policy or of another opponent model. Let Q be a card's mean margin and p
-its probability under the policy. The search plays the card with the highest Q / tau + log p. This
-is a step of mirror descent from the policy, as in the update-equivalent search of Sokota et al.
-(2023, *The Update-Equivalence Framework for Decision-Time Planning*).
+only their own views. After that card, the searching player takes the policy's greedy actions, and
+the opponent takes the greedy actions of the policy or of another opponent model. Let Q be a card's
+mean margin and p its probability under the policy. The search plays the card with the highest Q /
+tau + log p. This is a step of mirror descent from the policy, as in the update-equivalent search of
+Sokota et al. (2023, *The Update-Equivalence Framework for Decision-Time Planning*).
 
-The probability of each world follows from Bayes' rule, if the opponent samples from the policy. So
-does the probability of each opponent model, from the opponent's cards in this deal.
+The probability of each world follows by Bayes' rule from the assumption that the opponent samples
+from the policy. The probability of each opponent model follows in the same way from the opponent's
+cards in this deal.
 
 The search does not fully exploit this opponent: worlds that only a deterministic policy would rule
 out stay possible, and the policy decides among cards of about equal value.
@@ -40,7 +41,7 @@ TAU = 0.2
 EPSILON = 0.02
 """The assumed probability that the opponent played at random."""
 _GOLDEN = 0.6180339887498949
-"""The fractional parts of its multiples lie evenly between 0 and 1, without a pattern."""
+"""A number with multiples whose fractional parts lie evenly between 0 and 1, without a pattern."""
 _UNLIKELY = 1e-12
 """The least probability of an opponent model when the order of the worlds is set."""
 _FIRST, _AT_ONCE = 2, 16
@@ -54,7 +55,7 @@ class Budget:
         """Parse a budget: ``50ms``, ``2s``, ``16`` (worlds) or ``all``.
 
         Raises:
-            HeartsError: if it is none of these.
+            HeartsError: if `text` is none of these.
         """
         self.text = str(text)
         self.seconds, self.worlds = np.inf, k.MAX_CARDS**4
@@ -74,12 +75,12 @@ class Budget:
 
     @property
     def is_timed(self) -> bool:
-        """Return whether it is a time."""
+        """True if the budget is a time."""
         return self.seconds < np.inf
 
 
 class OpponentModel:
-    """A policy that the opponent may have: the likelihood of worlds, and its cards."""
+    """A policy that the opponent may have, which gives the likelihood of worlds and its cards."""
 
     def __init__(self, agent: Agent) -> None:
         greedy, sampled = agent, agent
@@ -89,7 +90,7 @@ class OpponentModel:
         self.tracker = Tracker(self.chances, EPSILON)
 
     def responses(self, own: Agent, rules: Rules) -> Responses:
-        """Return the values of cards against it, for a player who continues as `own`."""
+        """Return the values of cards against this model, for a player that continues as `own`."""
         return Responses(rules, as_policy(self.greedy), played_by(rules, own))
 
 
@@ -112,9 +113,9 @@ class SearchAgent(CachingAgent):
 
         Args:
             policy: the policy to improve. It is also the first opponent model.
-            search: the budget per card: a time (``50ms``), a number of worlds (``32``), the
-                likeliest first, or ``all``. With a time, play depends on the machine. A world
-                counts once per opponent model.
+            search: the budget per card: a time (``50ms``), a number of worlds (``32``), or ``all``.
+                The likeliest worlds come first. A world counts once per opponent model. With a
+                time, play depends on the machine.
             models: further opponent models: agents with ``action_probs``. Before the first card,
                 all models are equally likely.
 
@@ -138,20 +139,20 @@ class SearchAgent(CachingAgent):
         self._responses: list[Responses] = []
 
     def check_rules(self, rules: Rules) -> None:
-        """Raise unless `rules` have two players and no exchange, and all its agents play them."""
+        """Raise unless `rules` have two players, no exchange, and policy and models play them."""
         check_two_players(rules, self.name)
         for agent in (self.policy, *self.models):
             check_rules(agent, rules)
 
     @property
     def is_timed(self) -> bool:
-        """Return whether its budget is a time, so that its play depends on the machine."""
+        """True if the player's budget is a time, so its play depends on the machine."""
         return self.budget.is_timed
 
     def act_batch(self, views: BatchView) -> Actions:
         """Return the chosen action for each view, ``(len(views),) int64``.
 
-        A time budget applies to each view: all of them share the sum.
+        A time budget applies to each view, and all views share the sum of their times.
         """
         self.check_rules(views.rules)
         actions = self.policy.act_batch(views)
@@ -165,8 +166,8 @@ class SearchAgent(CachingAgent):
     def scores(self, views: BatchView) -> Floats:
         """Return Q / tau + log p, ``(views, num_actions)``, -inf for illegal actions.
 
-        Q is an action's mean margin over the examined worlds and models, in points. Each view's
-        player must have a card to play.
+        Q is an action's mean margin over the examined worlds and models, in points. In each view,
+        the player must have a card to play.
         """
         begin = clock.now()
         logs = np.log(np.maximum(self._opponents[0].chances(views), 1e-9))
@@ -229,8 +230,8 @@ def _shared(models: list[tuple[InfoSets, Floats]]) -> list[InfoSets]:
 def _places(batches: list[InfoSets]) -> list[Ints]:
     """Return the place of each world in its view's order of examination, from 0.
 
-    Within a model the likeliest worlds come first, equally likely ones in a mixed order. The models
-    take turns in proportion to their probabilities.
+    Within a model the likeliest worlds come first. Equally likely worlds come in a mixed order. The
+    models take turns in proportion to their probabilities.
     """
     turns, numbers = [], [infosets.numbers for infosets in batches]
     for infosets, own in zip(batches, numbers, strict=True):
@@ -259,9 +260,10 @@ def _worlds_of(infosets: InfoSets, is_chosen: Bools) -> tuple[Ints, InfoSets]:
 
 
 def _means(batches: list[InfoSets], sums: Floats, weights: Floats) -> Floats:
-    """Return the mean over all models by probability, however many of their worlds were examined.
+    """Return the mean over all models, weighted by their probabilities.
 
-    Models without an examined world are left out.
+    The number of worlds examined per model does not matter, but models without an examined world
+    are left out.
     """
     seen = weights > 0
     shares = np.where(seen, [infosets.totals for infosets in batches], 0.0)

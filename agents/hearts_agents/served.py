@@ -51,7 +51,7 @@ def serve() -> None:
 
 
 class _Served:
-    """The messages' answers: a method per message, by name."""
+    """Answers messages, with one method per kind of message."""
 
     def __init__(self, to: IO[bytes]) -> None:
         self._to = to

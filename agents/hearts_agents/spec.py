@@ -76,13 +76,13 @@ class AgentSpec:
     """A parsed agent name.
 
     Attributes:
-        kind: The kind of agent.
-        name: The name without version and options: ``pro``, a path, ``my.py:Mine``, ``exec:./bot``.
-        text: The full name in records, which can be parsed again, or None for an object.
-        options: The options after the name, as text.
-        agent: The object, if the kind is OBJECT.
-        files: The files that the object has declared in another process, or None. In this one its
-            code may be elsewhere.
+        kind: the kind of agent.
+        name: the name without version and options: ``pro``, a path, ``my.py:Mine``, ``exec:./bot``.
+        text: the full name in records, which can be parsed again, or None for an object.
+        options: the options after the name, as text.
+        agent: the object, if the kind is OBJECT.
+        files: the files that the object has declared in another process, or None. In this process
+            its code may be in another place.
     """
 
     kind: Kind
@@ -157,7 +157,7 @@ class AgentSpec:
 
     @property
     def is_named(self) -> bool:
-        """Return whether the agent can be made again from its name."""
+        """True if the agent can be made again from its name."""
         return self.kind is not Kind.OBJECT
 
     def unversioned(self) -> AgentSpec:
@@ -168,7 +168,7 @@ class AgentSpec:
     # -- permissions ------------------------------------------------------------------------------
     @property
     def is_outside(self) -> bool:
-        """Return whether the agent, or one in its options, loads code from outside this package.
+        """True if the agent, or one in its options, loads code from outside this package.
 
         Programs do not count: they run in their own processes.
         """
@@ -176,18 +176,18 @@ class AgentSpec:
 
     @property
     def runs_code(self) -> bool:
-        """Return whether the agent, or one in its options, is a program, code or a risky file."""
+        """True if the agent, or one in its options, is a program, code or a risky file."""
         return self.is_outside or any(spec.kind is Kind.PROGRAM for spec in self._all())
 
     @property
     def _risk(self) -> str:
-        """The reason why loading the file can run code from it, or "" if it cannot."""
+        """The reason why loading the file can run code from it, or "" if loading is safe."""
         if self.kind is not Kind.FILE or kind_of(self.name) == "folder":
             return ""
         return next((risk for suffix, risk in RISKS.items() if self.name.endswith(suffix)), "")
 
     def _all(self) -> Iterator[AgentSpec]:
-        """Yield the spec, then a spec for each option's value, in case it names an agent."""
+        """Yield the spec, then a spec for the value of each option, which may name an agent."""
         yield self
         for text in self.options.values():
             yield from AgentSpec.from_json(text)._all()
@@ -196,10 +196,11 @@ class AgentSpec:
         """Raise if an agent from a record runs code and the user has not allowed code.
 
         Args:
-            where: the beginning of the message: the option that read the record, and its path.
+            where: the beginning of the message: the option that read the record, and the record's
+                path.
 
         Raises:
-            HeartsError: if it does.
+            HeartsError: if the agent runs code, and code is not allowed.
         """
         if self.runs_code:
             check_allowed(where, f"the agent {quoted(self.text)}")
@@ -212,7 +213,7 @@ class AgentSpec:
 
     @property
     def factory(self) -> Factory:
-        """The function or class that makes the agent. Reading it imports code."""
+        """The function or class that makes the agent. Reading this attribute imports code."""
         if self.kind is Kind.OWN:
             factory: Factory = resolve_name(OWN[self.name])
             return factory
@@ -318,10 +319,11 @@ class AgentSpec:
         """Return the SHA-256 of the agent's code, weights and files, or None if it has none.
 
         Args:
-            agent: an agent made by this spec. If None, only content that can be read without
-                making it counts.
-            rules: only content used under these rules counts. If None, all of it.
-            files: the files that its code declares.
+            agent: an agent made by this spec. If None, the digest covers only content that can be
+                read without making the agent.
+            rules: the rules to play. The digest covers only content used under them. If None, it
+                covers all content.
+            files: the files that the agent's code declares.
         """
         digest, empty = hashlib.sha256(), hashlib.sha256().digest()
         for part in self.parts(agent, rules):
@@ -335,8 +337,9 @@ class AgentSpec:
     def parts(self, agent: Agent | None, rules: Rules | None) -> Iterator[bytes]:
         """Yield the content that the digest covers.
 
-        For code: its source and the files named by its options. For other agents: their weights or
-        probabilities. If `agent` is None: a risky file, or the parts of agents in the options.
+        Code has its source and the files named by its options. Other agents have their weights or
+        probabilities. If `agent` is None, the content is a risky file, or the parts of the agents
+        in the options.
         """
         if self.kind is Kind.CODE:
             options = self.options if agent is None else self.values()
@@ -372,7 +375,8 @@ def make_agent(
             - code as ``my_agent.py:MyAgent`` or ``package.module:MyAgent``: a class, or a function
               that returns a player
             - a program as ``exec:./bot --flag``
-            - an object with ``act(view)``, returned as it is if it is an ``Agent``, else adapted
+            - an object with ``act(view)``. An ``Agent`` is returned unchanged, any other object in
+              an adapter
             - a model of stable-baselines3 or a ``torch.nn.Module``, which is copied
 
             Options may follow a name, as in ``pro?worlds=50``.

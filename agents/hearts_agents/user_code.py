@@ -1,4 +1,4 @@
-"""Users' code: permission to run it, its faults, its import, and its way to other processes.
+"""The code of users: permission to run it, its errors, its import, and its way to processes.
 
 ``allow_code`` permits files that can run code. ``blamed`` turns every exception of a user's code
 into a one-line error. ``find_code`` imports an agent named ``my_agent.py:MyAgent`` or
@@ -33,7 +33,7 @@ from hearts_env.support.files import kind_of
 from hearts_env.support.interrupts import signals_apart
 
 TRUST = "HEARTS_ALLOW_CODE"
-"""The environment variable that permits files that can run code, if it is 1.
+"""The environment variable that, if it is 1, permits to load files that can run code.
 
 Child processes inherit it.
 """
@@ -54,7 +54,7 @@ def check_allowed(where: str, what: str) -> None:
 
     Args:
         where: the beginning of the message: the option that read a record, and the record's path.
-        what: the code that the record names: "the agent 'my.py:Mine'".
+        what: the code that the record names, such as "the agent 'my.py:Mine'".
     """
     if not is_code_allowed():
         raise HeartsError(
@@ -93,7 +93,7 @@ def describe(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost place in a user's code, neither ours nor a library's, or ""."""
+    """Return the innermost place in a user's code, not in this package or a library, or ""."""
     if isinstance(error, SyntaxError):
         return ""  # its message already has the place
     place = ""
@@ -129,7 +129,7 @@ def blamed(what: str, fix: str) -> Iterator[None]:
     A ``HeartsError`` passes through, and so do exceptions raised by signals.
 
     Args:
-        what: the beginning of the message: "agent: 'mine' could not be made".
+        what: the beginning of the message, such as "agent: 'mine' could not be made".
         fix: the end of the message: how to fix it.
 
     Raises:
@@ -201,7 +201,7 @@ def declared_files(player: Any, code: Any = None) -> dict[str, Path]:
 
     Args:
         player: the agent.
-        code: the factory from ``find_code``, if there is one. Only then its module counts.
+        code: the factory from ``find_code``. If None, the module's declaration does not count.
 
     Raises:
         HeartsError: if the declaration is not a tuple or list of texts, or a file is missing.
@@ -312,7 +312,7 @@ def packed(what: str, value: object, fix: str) -> bytes:
     module that another process cannot import.
 
     Args:
-        what: the beginning of the message: "workers: a task".
+        what: the beginning of the message, such as "workers: a task".
         value: the value.
         fix: the end of the message: how to fix it.
 
@@ -337,7 +337,7 @@ def packed(what: str, value: object, fix: str) -> bytes:
 def packed_encoders() -> dict[str, bytes]:
     """Return the encoders that ``register_encoder`` added here, by name, for another process.
 
-    Those that cannot be pickled are left out.
+    Encoders that cannot be pickled are left out.
     """
     found: dict[str, bytes] = {}
     for name in ENCODERS.keys() - OWN_WRITERS.keys():
@@ -354,7 +354,7 @@ def register_packed(encoders: dict[str, bytes]) -> None:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles by value whatever another process cannot import, and notes a user's classes."""
+    """Pickles by value everything that another process cannot import, and notes users' classes."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)

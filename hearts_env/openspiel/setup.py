@@ -38,10 +38,10 @@ class Setup:
     """The parameters of one game, which its states share.
 
     Attributes:
-        rules: The rules.
-        tables: The possible pairs (deal_number, dealer). If there are several, the first chance
+        rules: the rules.
+        tables: the possible pairs (deal_number, dealer). If there are several, the first chance
             node chooses one.
-        observer, informer: The encoders of observations and of information states.
+        observer, informer: the encoders of observations and of information states.
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:

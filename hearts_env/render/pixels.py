@@ -47,7 +47,7 @@ def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]
     Cards move by at most a sixth of a pixel, so few images of each are needed.
 
     Raises:
-        HeartsError: Pillow is not installed.
+        HeartsError: pillow is not installed.
     """
     frame, scale = _empty_table(width).copy(), width / WIDTH
     for item in _pieces(table_items(picture)):
@@ -257,15 +257,15 @@ class Window:
     window per process, so several of these share it.
 
     Attributes:
-        was_quit: If True, the user has closed the window.
+        was_quit: if True, the user has closed the window.
     """
 
     def __init__(self, caption: str = "Hearts", fps: float | None = None) -> None:
         """Prepare a window without opening it.
 
         Args:
-            caption: The text in the window's title bar.
-            fps: The most frames per second. `show` waits as needed. If None, it never waits.
+            caption: the text in the window's title bar.
+            fps: the most frames per second. `show` waits as needed. If None, it never waits.
         """
         self._caption = caption
         self._fps = fps

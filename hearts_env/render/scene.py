@@ -16,16 +16,16 @@ class SeatPicture:
     """One player as the viewer sees them.
 
     Attributes:
-        name: The player's name, e.g. ``"player_0"``.
-        hand: The cards in deck order, or their number if the viewer may not see them.
-        points: Points of the cards taken in this deal so far.
-        tricks: The number of tricks taken in this deal.
-        taken: The penalty (and bonus) cards among the cards taken.
-        voids: Suits, e.g. ``"C"``, that every player knows this one to be out of.
-        total: The match score before this deal, None outside a match. Chips may be fractions.
-        passed: Cards given in the exchange, if the viewer may know them.
-        received: Cards received in the exchange, if the viewer may know them.
-        played: The cards that the player has played, in deck order; only after the deal.
+        name: the player's name, e.g. ``"player_0"``.
+        hand: the cards in deck order, or their number if the viewer may not see them.
+        points: points of the cards taken in this deal so far.
+        tricks: the number of tricks taken in this deal.
+        taken: the penalty (and bonus) cards among the cards taken.
+        voids: suits, e.g. ``"C"``, that every player knows this one to be out of.
+        total: the match score before this deal, None outside a match. Chips may be fractions.
+        passed: cards given in the exchange, if the viewer may know them.
+        received: cards received in the exchange, if the viewer may know them.
+        played: the cards that the player has played, in deck order; only after the deal.
     """
 
     name: str
@@ -50,22 +50,22 @@ class TablePicture:
     """The table as one viewer sees it, without anything hidden.
 
     Attributes:
-        title: The name of the rules.
-        seats: The players in seat order, 2 to 7 of them.
+        title: the name of the rules.
+        seats: the players in seat order, 2 to 7 of them.
         phase: ``"pass"``, ``"play"``, ``"moon"`` or ``"over"``.
-        viewer: The seat of the viewer, drawn at the bottom. None for an onlooker, who sees seat 0
+        viewer: the seat of the viewer, drawn at the bottom. None for an onlooker, who sees seat 0
             at the bottom.
-        current_player: The seat to act, or None.
-        legal: The cards the viewer may play now, drawn raised. For an onlooker who sees all hands,
+        current_player: the seat to act, or None.
+        legal: the cards the viewer may play now, drawn raised. For an onlooker who sees all hands,
             the acting player's. Empty if the viewer may not know them.
-        trick: The cards on the table as ``(seat, card)``, the lead first.
-        last_trick: The previous trick in the same form; empty if there is none.
-        last_taker: The seat that took `last_trick`.
-        kitty: The cards of the kitty, or their number if the viewer may not see them.
-        hearts_broken: If True, hearts have been broken.
-        trump: The trump suit, or None.
-        message: Text across the table, e.g. the result. Lines end at newlines.
-        winners: The seats with the lowest score; only after the deal.
+        trick: the cards on the table as ``(seat, card)``, the lead first.
+        last_trick: the previous trick in the same form; empty if there is none.
+        last_taker: the seat that took `last_trick`.
+        kitty: the cards of the kitty, or their number if the viewer may not see them.
+        hearts_broken: if True, hearts have been broken.
+        trump: the trump suit, or None.
+        message: text across the table, e.g. the result. Lines end at newlines.
+        winners: the seats with the lowest score; only after the deal.
     """
 
     title: str

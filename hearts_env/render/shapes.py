@@ -267,7 +267,7 @@ def card_face(
         w: its width.
         look: how it stands out.
         ink: the colour of its symbols. If None, the suit's.
-        centre: If False, the middle is left empty for another picture.
+        centre: if False, the middle is left empty for another picture.
     """
     ink, h, wide = ink or INK[card[1]], w * HEIGHT, card[0] == "T"
     items: list[Item] = [*_blank(w, PAPER, EDGE)]

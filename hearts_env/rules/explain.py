@@ -33,7 +33,7 @@ def explain(rules: Rules, *, match: bool = True) -> list[str]:
 
     Args:
         rules: the rules.
-        match: If True, also say how a match ends.
+        match: if True, also say how a match ends.
     """
     deal = [*aim(rules), *_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules)]
     return [*deal, *_settlement(rules), *(match_sentences(rules) if match else ())]

@@ -41,11 +41,11 @@ class BestResponse:
     """One player's best response to a policy.
 
     Attributes:
-        player: The player.
-        value: Its margin in points per deal.
-        chances: Its action probabilities, 0 or 1, one per sequence. Of equal actions the first
+        player: the player.
+        value: its margin in points per deal.
+        chances: its action probabilities, 0 or 1, one per sequence. Of equal actions the first
             has 1.
-        hand_values: Its margin with each of its hands, weighted by chance and by the opponent's
+        hand_values: its margin with each of its hands, weighted by chance and by the opponent's
             plan alone, in points per deal.
     """
 
@@ -83,15 +83,15 @@ class Exploitability:
     """The result of an exact best response against an agent.
 
     Attributes:
-        agent: The agent's name.
-        rules: The rules, as ``Rules.from_text`` reads them.
-        exploitability: The best response's margin in points per deal, the mean over both seats.
-        best_responses: Its margin as first leader, and as second player.
-        value: The agent's margin against itself as first leader.
-        infosets: The number of information sets of each seat.
+        agent: the agent's name.
+        rules: the rules, as ``Rules.from_text`` reads them.
+        exploitability: the best response's margin in points per deal, the mean over both seats.
+        best_responses: its margin as first leader, and as second player.
+        value: the agent's margin against itself as first leader.
+        infosets: the number of information sets of each seat.
         is_sampled_once: True if the agent draws random numbers and gives no probabilities. One
             sample in each information set was then taken as its constant action there.
-        seconds: The time taken, without building the tree.
+        seconds: the time taken, without building the tree.
     """
 
     agent: str

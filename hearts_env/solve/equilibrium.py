@@ -56,14 +56,14 @@ class Equilibrium:
     """Policies of both players and their distance from an equilibrium.
 
     Attributes:
-        tree: The game tree of the policies.
-        chances: The probability of each sequence of either player.
-        value: The margin of the first leader between these policies, in points per deal.
-        exploitability: The margin of a best response, the mean over both seats.
-        iterations: The number of iterations.
-        seconds: The time of the iterations, without building the tree and computing figures.
-        curve: The exploitability during the work.
-        interrupted: If True, a signal stopped it early.
+        tree: the game tree of the policies.
+        chances: the probability of each sequence of either player.
+        value: the margin of the first leader between these policies, in points per deal.
+        exploitability: the margin of a best response, the mean over both seats.
+        iterations: the number of iterations.
+        seconds: the time of the iterations, without building the tree and computing figures.
+        curve: the exploitability during the work.
+        interrupted: if True, a signal stopped it early.
     """
 
     tree: Tree
@@ -147,10 +147,10 @@ class Solver:
     """Counterfactual regret minimisation on a tree, step by step.
 
     Attributes:
-        tree: The tree.
-        iteration: The number of iterations done.
-        seconds: The time of the iterations.
-        curve: The results of ``look`` so far.
+        tree: the tree.
+        iteration: the number of iterations done.
+        seconds: the time of the iterations.
+        curve: the results of ``look`` so far.
     """
 
     def __init__(

@@ -72,14 +72,14 @@ def go_back(
     """Pass back over a stretch of the tree, in place.
 
     Args:
-        marks: Lines and information sets of the player that bound the blocks of the stretch.
-        lines: The lines, for this player.
-        plan: The opponent's plan, one number per sequence.
+        marks: lines and information sets of the player that bound the blocks of the stretch.
+        lines: the lines, for this player.
+        plan: the opponent's plan, one number per sequence.
         sign: 1 for seat 0, -1 for seat 1, with the opposite margin.
-        sets: The player's information sets.
-        memory: The player's arrays.
-        top: The earnings of each empty or top sequence.
-        update: The weights of this iteration.
+        sets: the player's information sets.
+        memory: the player's arrays.
+        top: the earnings of each empty or top sequence.
+        update: the weights of this iteration.
     """
     own, other, margins = lines
     base, values = sets[2], memory[0]

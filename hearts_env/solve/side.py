@@ -23,10 +23,10 @@ class Side:
     """One player's part of a game tree: n information sets, m sequences.
 
     Attributes:
-        hands: The hands that can be dealt, as masks. Empty sequence i belongs to ``hands[i]``.
-        parent: The sequence before each information set, ``(n,) int32``.
-        first: The first sequence of each information set, and m at the end, ``(n + 1,) int32``.
-        top: The number of information sets in top histories (``walk.TOP``). They come first.
+        hands: the hands that can be dealt, as masks. Empty sequence i belongs to ``hands[i]``.
+        parent: the sequence before each information set, ``(n,) int32``.
+        first: the first sequence of each information set, and m at the end, ``(n + 1,) int32``.
+        top: the number of information sets in top histories (``walk.TOP``). They come first.
     """
 
     hands: Ints

@@ -54,11 +54,11 @@ class Checkpoint:
     """The progress of a solver.
 
     Attributes:
-        iteration: The number of iterations done. Each has a turn of both players.
-        seconds: The time of the iterations, without computing exploitability.
-        exploitability: The exploitability of the average so far, in points per deal.
-        value: The margin of the first leader in the average so far, in points per deal.
-        seconds_left: An estimate of the time left, or None while it is unknown.
+        iteration: the number of iterations done. Each has a turn of both players.
+        seconds: the time of the iterations, without computing exploitability.
+        exploitability: the exploitability of the average so far, in points per deal.
+        value: the margin of the first leader in the average so far, in points per deal.
+        seconds_left: an estimate of the time left, or None while it is unknown.
     """
 
     iteration: int
@@ -74,11 +74,11 @@ class Saved:
 
     Attributes:
         kind: ``policy`` or ``state``.
-        tree: The game tree.
-        iterations: The number of iterations done.
-        seconds: The time of the iterations.
-        arrays: The arrays of `ARRAYS`, each for both players, such as ``chances0``.
-        curve: The exploitability so far; only for a state.
+        tree: the game tree.
+        iterations: the number of iterations done.
+        seconds: the time of the iterations.
+        arrays: the arrays of `ARRAYS`, each for both players, such as ``chances0``.
+        curve: the exploitability so far; only for a state.
     """
 
     kind: str

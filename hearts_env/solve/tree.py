@@ -98,12 +98,12 @@ class TreeSize:
     """The size of a game tree, counted, with seat 0 leading.
 
     Attributes:
-        rules: The rules.
-        deals: Deals in which seat 0 leads first.
-        positions: Positions in all of them, with the first and last ones.
-        lines: Deals played to their end in every way.
-        infosets: Information sets with a choice, for each player.
-        sequences: Their actions, for each player.
+        rules: the rules.
+        deals: deals in which seat 0 leads first.
+        positions: positions in all of them, with the first and last ones.
+        lines: deals played to their end in every way.
+        infosets: information sets with a choice, for each player.
+        sequences: their actions, for each player.
     """
 
     rules: Rules
@@ -200,13 +200,13 @@ class Tree:
     """The game tree of a rule set for two players, with seat 0 leading first.
 
     Attributes:
-        rules: The rules.
-        size: Its size, counted.
-        sides: Each player's information sets and sequences.
-        num_deals: Deals, all equally likely.
-        ends: Both players' last sequences of each line, ``(2, lines) int32``.
-        margins: Seat 0's margin at the end of each line, ``(lines,)``.
-        marks: Regular marks of the walk: its lines and both players' information sets so far, and
+        rules: the rules.
+        size: its size, counted.
+        sides: each player's information sets and sequences.
+        num_deals: deals, all equally likely.
+        ends: both players' last sequences of each line, ``(2, lines) int32``.
+        margins: seat 0's margin at the end of each line, ``(lines,)``.
+        marks: regular marks of the walk: its lines and both players' information sets so far, and
             whether a branch begins, ``(marks, 4) int64``.
     """
 

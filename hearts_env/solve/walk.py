@@ -126,10 +126,10 @@ class Walk:
     """All public histories, depth first, each with the deals that agree with it.
 
     Attributes:
-        rules: The rules.
-        deals: The deals as masks of both hands, ``(deals, 2) int64``.
-        hands: The different hands of each player, ascending.
-        ids: The number of each player's hand in every deal, ``(deals,) int32``.
+        rules: the rules.
+        deals: the deals as masks of both hands, ``(deals, 2) int64``.
+        hands: the different hands of each player, ascending.
+        ids: the number of each player's hand in every deal, ``(deals,) int32``.
     """
 
     def __init__(self, rules: Rules) -> None:

@@ -291,7 +291,7 @@ class DirectCall:
     call and never checked again, so all arguments must be the caller's own.
 
     Attributes:
-        call: Calls the function.
+        call: calls the function.
     """
 
     __slots__ = ("_function", "call")

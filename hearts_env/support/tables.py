@@ -10,9 +10,9 @@ class ResultTable(NamedTuple):
     """A table.
 
     Attributes:
-        title: The title, which may be empty.
-        columns: The headings.
-        rows: The cells as text.
+        title: the title, which may be empty.
+        columns: the headings.
+        rows: the cells as text.
     """
 
     title: str

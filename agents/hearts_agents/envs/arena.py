@@ -1,10 +1,10 @@
 """Many episodes at once, with one learner in each and opponents in the other seats.
 
 This is the core of the vector environments. One compiled loop over all games plays the baselines.
-Other agents answer ``act_batch``, once for all games that wait for them. The environment's
+Every other agent answers ``act_batch`` once for all games in which it is to act. The environment's
 seed and the episode's number determine the episode's seed, which determines the cards, the
-learner's seat, the opponents and their random numbers. So game i of many is the game of a single
-environment with the same seed.
+learner's seat, the opponents and their random numbers. So game i of many equals the game of a
+single environment with the same seed.
 
 An episode's seed reveals its deal. Infos never contain it, and agents outside the compiled loop are
 seeded with ``secret_seed``, from which it cannot be computed.
@@ -74,11 +74,11 @@ class Finished:
 
 
 class Arena:
-    """`num_envs` episodes side by side. After one has ended, `begin` begins the next.
+    """`num_envs` episodes side by side. When an episode has ended, `begin` starts the next one.
 
-    ``over`` marks games that have ended and not begun again. Actions there are ignored. Their masks
-    are empty. With ``acts_when_over``, action 0 alone is legal, because a policy must give some
-    action and learns nothing from a forced one.
+    ``over`` marks games whose episode has ended and whose next one has not begun. Their actions are
+    ignored, and their masks are empty. With ``acts_when_over``, their masks allow action 0 alone,
+    because a policy must give some action and learns nothing from a forced one.
     """
 
     def __init__(
@@ -159,13 +159,14 @@ class Arena:
         """Begin episodes in `games`, or in all games.
 
         Args:
-            seed: the seed of the first game. The others count up from it. Or a list of one seed per
-                game. A None in it means a random seed, or with `games` the next episode of the
-                game's sequence. If None, all games continue their sequences.
+            seed: the seed of the first game, from which the seeds of the others count up, or a list
+                of one seed per game. A None in the list means a random seed. With `games`, it means
+                that the game continues its sequence of episodes. If None, all games continue their
+                sequences.
             random: draws the seeds of new sequences.
-            games: numbers of games. If None, all.
-            given: a `Game` from which all episodes continue, or a list of one per environment, with
-                None for a dealt one. If None, all are dealt.
+            games: numbers of games. If None, all games.
+            given: a `Game` from which all episodes continue, or a list of one per environment, in
+                which None means a new deal. If None, all games are dealt.
 
         Raises:
             HeartsError: if `seed` or `given` has another type or length.
@@ -187,7 +188,7 @@ class Arena:
         self.is_reset = True
 
     def _check_given(self, given: object) -> dict[int, Game]:
-        """Check the given games and return them by environment."""
+        """Check the given games. Return them by the number of their environment."""
         if given is None:
             return {}
         if isinstance(given, list | tuple):
@@ -211,7 +212,8 @@ class Arena:
 
         Args:
             games: numbers of games.
-            given: checked games from which some of the episodes continue, by game number.
+            given: checked games from which some of the episodes continue, by game number. If None,
+                all games are dealt.
 
         Raises:
             HeartsError: if the learner has nothing to decide.
@@ -261,12 +263,13 @@ class Arena:
         """Play the learners' actions.
 
         Returns:
-            Rewards ``(num_envs,) float64``, ended episodes ``(num_envs,) bool``, and their results,
-            or None if none has ended.
+            Rewards ``(num_envs,) float64``, ended episodes ``(num_envs,) bool``, and the results of
+            the ended episodes, or None if no episode has ended.
 
         Raises:
             HeartsError: if `actions` is not one whole number per environment.
-            IllegalActionError: if an action is refused. Nothing is played.
+            IllegalActionError: if an action is not in the action space or, under
+                ``illegal_action="raise"``, is illegal now. Nothing is played.
         """
         acts, games, illegal = self._checked(actions)
         play_learner(self.rules.vector, self.states, games, acts)
@@ -288,7 +291,7 @@ class Arena:
         return rewards, done, self._finish(np.flatnonzero(done), terminated)
 
     def _checked(self, actions: Any) -> tuple[Ints, Ints, Ints]:
-        """Return the actions, the games with a legal action, and those with an illegal one.
+        """Return the actions, the games with a legal action, and the games with an illegal action.
 
         Games that are over are in neither.
         """
@@ -458,7 +461,7 @@ class Arena:
 
 
 def nothing_to_decide(place: int | None = None) -> HeartsError:
-    """Return the error for a given game without a decision of the learner."""
+    """Return the error for a given game in which the learner has no decision left."""
     name = "game" if place is None else f"game[{place}]"
     return HeartsError(
         f"{name}: the learner has nothing left to decide in it; give an earlier position, or "
@@ -477,8 +480,8 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     """Return one seed per game, ``(num_envs,) int64``, as Gymnasium does.
 
     Args:
-        seed: the first seed, from which the others count up, 0 after 2**63 - 1. Or a list, with
-            None for a random one. Or None for all random.
+        seed: the first seed, from which the others count up, with 0 after 2**63 - 1, or a list of
+            seeds, in which None means a random seed. If None, all seeds are random.
         num_envs: the number of games.
         fallback: draws the random seeds.
 

@@ -15,12 +15,12 @@ from hearts_env.support.bits import lowest
 from hearts_env.support.jit import jit
 
 WAITS, TO_MOVE, ENDED = range(3)
-"""The state of a game: an agent outside the compiled loop acts, the learner acts, or it is over."""
+"""The state of a game: an outside agent is to act, the learner is to act, or the game is over."""
 
 SEAT, OPPONENT, NUMBERS = 0, 1, 16
 """The purposes of draws from an episode's seed (``draw``): SEAT, OPPONENT + seat, NUMBERS.
 
-NUMBERS seeds the baselines' random numbers. They stay inside compiled code, because the episode's
+NUMBERS seeds the baselines' random numbers. These never leave compiled code, because the episode's
 seed can be computed from them.
 """
 
@@ -33,7 +33,7 @@ class Cast(NamedTuple):
     places: Ints
     """``(games, players)``: the place in the pool of each seat's opponent."""
     opponent: Ints
-    """``(games,)``: the opponents' place if all have the same, else -1."""
+    """``(games,)``: the opponents' place in the pool if all share one, else -1."""
     rngs: Numbers
     """``(games,)``: the state of the baselines' random numbers."""
     kinds: Ints
@@ -55,7 +55,7 @@ def draw(
 
 @jit
 def unit(bits: np.uint64) -> float:
-    """Return a number in [0, 1) made of 64 random bits."""
+    """Turn 64 random bits into a number in [0, 1)."""
     return np.float64(bits >> np.uint64(11)) * 2.0**-53
 
 
@@ -65,7 +65,7 @@ def draw_place(
     what: int,
     cumulative: Floats,
 ) -> int:
-    """Return a place drawn with the cumulative probabilities `cumulative`."""
+    """Draw a place with the cumulative probabilities `cumulative`."""
     u = unit(draw(seed, what))
     place = 0
     while u >= cumulative[place]:
@@ -123,8 +123,8 @@ def advance(
 ) -> None:
     """Play the baselines in each of `games` until another agent acts or the deal ends.
 
-    If `skip` is true, the learner's forced actions are played, too. Writes WAITS, TO_MOVE or ENDED
-    into `stand` and the legal actions into `legal`, by game.
+    If `skip` is true, also play the learner's forced actions. Write WAITS, TO_MOVE or ENDED into
+    `stand` and the legal actions into `legal`, by game.
     """
     for g in games:
         st = states[g]

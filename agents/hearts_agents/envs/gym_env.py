@@ -42,14 +42,16 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
 
     Hearts is a trick-taking game in which points are bad: avoid hearts and the queen of spades.
     Action i plays, or passes, the card ``rules.deck[i]``. The observation is the encoder's array of
-    everything that the learner may know. ``info["action_mask"]`` has a 1 for each legal action.
-    The reward comes at the end of a deal: the opponents' mean score minus the learner's, divided by
-    ``rules.max_margin``. ``help("hearts_env.hearts_v0")`` explains the rules and everything else.
+    everything that the learner may know. ``info["action_mask"]`` has a 1 for each legal action. The
+    reward comes at the end of a deal: the opponents' mean score minus the learner's score, divided
+    by ``rules.max_margin``. ``help("hearts_env.hearts_v0")`` explains the rules and everything
+    else.
 
     ``info`` has the same keys with the same types after every reset and step:
 
     - ``action_mask`` (int8) and ``seat``
-    - ``opponent``, its position in the list `opponent`, or -1 if the seats' opponents differ
+    - ``opponent``, the opponent's place in the list `opponent`, or -1 if the seats have different
+      opponents
     - the result, zeros and -1 before the end: ``scores``, ``points``, ``shooter``, ``offender``;
       ``chips`` under rules that settle in chips, ``totals`` and ``winner`` in matches.
 
@@ -85,25 +87,26 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
 
         Args:
             rules: a preset's name, or any `Rules`.
-            players: the number of players, if the preset leaves it open.
-            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool``. At the
-                start of each episode, one is drawn for each seat except the learner's.
+            players: the number of players, for presets with several. If None, the usual number.
+            opponent: a name, a checkpoint's path, an agent, a list of these, or an
+                ``OpponentPool``. Each episode draws one for every seat except the learner's seat.
             seat: the learner's seat, or ``random``.
-            skip_forced: if True, play decisions with one legal action without asking the learner
-                (about a fifth of all). Rewards add up. Deals without any decision are skipped.
+            skip_forced: if True, the environment plays the learner's forced actions, about a fifth
+                of all, and adds up their rewards. Deals without any decision are skipped.
             episode: ``deal``, or ``match`` for deals until the end score.
             reward: a reward of ``hearts_v0``, paid to the learner.
             observation: an encoder or its name.
-            dtype: the array's dtype: ``int8``, ``float32`` or ``float16``. If None, the encoder's.
+            dtype: the array's dtype: ``int8``, ``float32`` or ``float16``. If None, the encoder's
+                own dtype.
             action_mask: the place of the mask: ``info``, ``observation`` or ``both``.
             illegal_action: how illegal actions are handled. ``terminate`` ends the episode with
                 reward -1, ``raise`` raises and plays nothing, ``revoke`` ends the deal at the
                 learner's expense.
-            max_deals: a match is truncated after this many deals. If None, it never is.
+            max_deals: the number of deals after which a match is truncated. If None, no limit.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: the player who sees the picture: a player's name, ``all``, or
-                ``current_player``, which is always the learner here.
-            render_scale: the size of pictures as a multiple of 960 x 720, from 0.25 to 4.
+            render_for: the player whose view is drawn: a player's name, ``current_player``, which
+                is always the learner here, or ``all`` for all cards.
+            render_scale: the size of pictures relative to 960 x 720 pixels, 0.25 to 4.
             render_names: the players' names in pictures. If None, ``player_0`` and so on.
 
         Raises:
@@ -153,15 +156,18 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
 
         Args:
             seed: determines the cards, the seat, the opponents and their random numbers, through
-                ``episode_seed``. If None, the next episode in the sequence of the last seed.
-            options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``, ``game``. In a
-                given game, opponents play up to the learner's turn.
+                ``episode_seed``. If None, the sequence of episodes goes on that the last seed
+                began, or a random one if there was none.
+            options: the options of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``, ``game``.
+                In a given game, opponents play up to the learner's turn. If None, the cards are
+                dealt from the seed.
 
         Returns:
             The observation and the info.
 
         Raises:
-            HeartsError: if the seed, an option or a deal is invalid. The sequence is unchanged.
+            HeartsError: if the seed, an option or a deal is invalid. The sequence of episodes is
+                unchanged.
         """
         if seed is not None:
             seed = check_seed(seed)
@@ -297,7 +303,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         """Return the action of the opponent in seat `player`.
 
         Raises:
-            HeartsError: if the opponent raises one or acts illegally. The message names it.
+            HeartsError: if the opponent raises an exception or acts illegally. The message names
+                the opponent.
         """
         entry, baseline = self._cast[player], self._compiled[player]
         try:
@@ -316,7 +323,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         """Return the learner's observation and info.
 
         Args:
-            offender: the seat that ended the episode by an illegal action, if one did.
+            offender: the seat that ended the episode by an illegal action, or None.
         """
         table, mask = self.table, self.action_masks()
         array: Any = table.observe(table.possible_agents[self.seat])
@@ -330,7 +337,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         return observation, info
 
     def _opponents_seed(self, entry: Opponent) -> int:
-        """Return an opponent's seed. Only compiled code gets one that reveals the episode's."""
+        """Return an opponent's seed. Only compiled code gets one that reveals the episode seed."""
         assert self.episode_seed is not None
         if compiled(entry.agent, self.rules) is not None:
             return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in the vector environment

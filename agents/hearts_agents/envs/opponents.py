@@ -31,7 +31,7 @@ class Opponent:
 
 
 class OpponentPool:
-    """Opponents with weights. Each episode, one is drawn for every seat except the learner's.
+    """Opponents with weights. Each episode draws one for every seat except the learner's seat.
 
     ::
 
@@ -72,7 +72,7 @@ class OpponentPool:
 
     @classmethod
     def of(cls, opponent: Any, rules: Rules | None = None) -> OpponentPool:
-        """Return the pool for an environment's argument ``opponent``. A pool is not copied.
+        """Return the pool for the argument ``opponent`` of an environment. A pool is not copied.
 
         Raises:
             HeartsError: if the pool is empty, has no weight above 0, or a player refuses `rules`.
@@ -93,8 +93,8 @@ class OpponentPool:
 
         Args:
             agent: a name, a path or an agent.
-            weight: it is drawn in proportion to this, from the next episodes on.
-            name: the entry's name. If None, the agent's own.
+            weight: the opponent is drawn in proportion to this number, from the next episodes on.
+            name: the entry's name. If None, the agent's own name.
 
         Raises:
             HeartsError: if the agent is unknown, or the weight is negative or not finite.
@@ -134,7 +134,7 @@ class OpponentPool:
         """Return the place of the entry with this name.
 
         Raises:
-            HeartsError: if there is none.
+            HeartsError: if there is no such entry.
         """
         if name not in self.names:
             raise HeartsError(f"opponent: {quoted(name)} is not in the pool; it has {self.names}")
@@ -168,7 +168,8 @@ class OpponentPool:
             places: the place in the pool of each game's acting opponent, ``(n,)``.
 
         Raises:
-            HeartsError: if an opponent raises or acts illegally. The message names it.
+            HeartsError: if an opponent raises an exception or acts illegally. The message names the
+                opponent.
         """
         for place in np.unique(places).tolist():
             some = games[places == place]
@@ -200,7 +201,7 @@ def check_seat(rules: Rules, seat: int | str) -> int:
     """Return the seat as a number, -1 for ``random``.
 
     Raises:
-        HeartsError: if it is neither a seat of these rules nor ``random``.
+        HeartsError: if `seat` is neither a seat of these rules nor ``random``.
     """
     if isinstance(seat, str) and seat == "random":
         return -1

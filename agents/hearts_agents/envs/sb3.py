@@ -30,9 +30,9 @@ class HeartsSB3VecEnv(VecEnv):
         envs = HeartsSB3VecEnv(num_envs=512, opponent="standard_trump")
         model = MaskablePPO("MlpPolicy", envs)
 
-    The next episode begins in the step that ends one, as stable-baselines3 expects. Only then
-    ``infos[i]`` has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``). All other keys
-    are always there with the same types: the keys of ``HeartsEnv``'s info, and
+    The next episode begins in the step that ends one, as stable-baselines3 expects. In that step
+    ``infos[i]`` also has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``). All other
+    keys are always there with the same types: the keys of ``HeartsEnv``'s info, and
     ``TimeLimit.truncated``. ``action_mask`` always belongs to the returned observation.
     """
 
@@ -50,9 +50,10 @@ class HeartsSB3VecEnv(VecEnv):
         Args:
             num_envs: the number of environments.
             rules: a preset's name, or any `Rules`.
-            players: the number of players, if the preset leaves it open.
-            seed: the seed of the first environment. The others count up from it. If None, random.
-                A later ``seed(n)``, which models call, takes effect at the next reset.
+            players: the number of players, for presets with several. If None, the usual number.
+            seed: the seed of the first environment, from which the others count up. If None, the
+                seeds are random. A later ``seed(n)``, which models call, takes effect at the next
+                reset.
             **options: all other arguments of `HeartsVectorEnv` except ``autoreset_mode``.
 
         Raises:
@@ -96,8 +97,8 @@ class HeartsSB3VecEnv(VecEnv):
         """Set the options of the next reset.
 
         Args:
-            options: ``{"game": game}``, for episodes that continue from a `Game`. Or a list of
-                such dictionaries, one per environment. If None, no options.
+            options: ``{"game": game}``, for episodes that continue from a `Game`, or a list of such
+                dictionaries, one per environment. If None, no options.
 
         Raises:
             HeartsError: if an option is unknown, or a list has another length.
@@ -110,7 +111,7 @@ class HeartsSB3VecEnv(VecEnv):
         self._options = [dict(check_options(one, ("game",))) for one in each]
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Set the first environment's seed at the next reset. If None, it is random."""
+        """Set the first environment's seed at the next reset. If None, the seed is random."""
         return super().seed(None if seed is None else check_seed(seed))
 
     def action_masks(self) -> NDArray[np.int8]:
@@ -129,8 +130,8 @@ class HeartsSB3VecEnv(VecEnv):
             infos.
 
         Raises:
-            HeartsError: if there are no actions, or they are not one whole number per environment.
-            IllegalActionError: if one is not an action of these rules or, under
+            HeartsError: if no actions are stored, or they are not one whole number per environment.
+            IllegalActionError: if a number is not an action of these rules or, under
                 ``illegal_action="raise"``, is illegal now. Nothing is played.
         """
         if self._actions is None or not self.arena.is_reset:
@@ -148,7 +149,7 @@ class HeartsSB3VecEnv(VecEnv):
         return self.arena.observe(), rewards.astype(np.float32), done, infos
 
     def _first_infos(self, games: Array) -> list[dict[str, Any]]:
-        """Return the infos of some environments for the time until their episodes end."""
+        """Return the infos of environments in mid-episode, before their masks are added."""
         drawn = zip(self.arena.learner[games], self.arena.opponent[games], strict=True)
         return [{**self._no_info, "seat": seat, "opponent": place} for seat, place in drawn]
 
@@ -186,10 +187,10 @@ class HeartsSB3VecEnv(VecEnv):
 
     # -- attributes of single environments, for models --------------------------------------------
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute for each environment. All environments share them.
+        """Return an attribute once per environment. All environments share their attributes.
 
         Raises:
-            AttributeError: if there is none of this name.
+            AttributeError: if there is no attribute of this name.
         """
         value = getattr(self, attr_name)
         return [value for _ in self._get_indices(indices)]
@@ -204,7 +205,7 @@ class HeartsSB3VecEnv(VecEnv):
         """Call ``action_masks`` in each environment, for sb3-contrib.
 
         Raises:
-            AttributeError: for any other method.
+            AttributeError: if `method_name` is any other method.
         """
         if method_name != "action_masks":
             raise AttributeError(f"{type(self).__name__}: environments have no {method_name!r}")

@@ -31,17 +31,17 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     - ``SAME_STEP``: in the same step. The observation is then the first of the new episode.
       ``infos["final_obs"]`` and ``infos["final_info"]`` describe the ended one.
-    - ``NEXT_STEP``: in the next step, which ignores the action there and pays 0. The mask before it
-      has only action 0.
+    - ``NEXT_STEP``: in the next step, which ignores that environment's action and pays 0. The mask
+      before that step allows action 0 alone.
     - ``DISABLED``: by ``reset(options={"reset_mask": ended})``, before the next step.
 
     Environment i after ``reset(seed=s)`` plays the same episodes as a single ``HeartsEnv`` after
-    ``reset(seed=s + i)``. Only opponents that draw random numbers of their own may act differently,
-    because they decide for many games at once. Of the baselines, only a sampling ``pro`` does.
+    ``reset(seed=s + i)``. Opponents that draw random numbers may act differently if they decide for
+    many games at once. Of the baselines, only a ``pro`` that samples worlds does.
 
     ``infos`` has the keys of ``HeartsEnv``'s info, each an array. ``action_mask`` is
     ``(num_envs, n) int8``. ``infos["final_info"]`` has them too, and ``episode`` with ``r``
-    (return) and ``l`` (length). There are no hand histories. ``hearts dataset`` writes those.
+    (return) and ``l`` (length). Infos have no hand histories. ``hearts dataset`` writes them.
     ``envs.unwrapped.episode_seeds`` has the current episodes' seeds, which reveal every card.
     """
 
@@ -69,12 +69,12 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
     ) -> None:
         """Make the environments. Call ``reset`` first.
 
-        All arguments not listed here are those of `HeartsEnv`.
+        `HeartsEnv` describes all other arguments.
 
         Args:
             num_envs: the number of environments.
-            autoreset_mode: when the next episode begins, as Gymnasium's ``AutoresetMode`` or its
-                name: ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
+            autoreset_mode: when the next episode begins: a Gymnasium ``AutoresetMode`` or its name,
+                ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
             num_threads: the number of threads for the opponents.
             render_mode: must be None. Render a single environment instead.
 
@@ -143,22 +143,23 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
-        """When the next episode begins. It is fixed at construction."""
+        """The ``AutoresetMode``: when the next episode begins. It cannot be changed."""
         return self._mode
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin new episodes in all environments, or in those of a mask.
+        """Begin new episodes in all environments, or in the environments of ``reset_mask``.
 
         Args:
-            seed: the seed of the first environment. The others count up from it. Or a list. If
-                None, the next episodes in the last seed's sequence, which is random at first.
-            options: ``reset_mask``, ``(num_envs,) bool``: reset only these environments.
-                ``game``: a `Game` of the same rules, also in mid-deal, from which the episodes
-                continue. Or a list of one per environment, with None for a dealt one. Opponents
-                play up to the learner's turn. The games are not changed, and later episodes are
-                dealt.
+            seed: the seed of the first environment, from which the others count up, or a list of
+                one seed per environment. If None, the sequences of episodes go on. Before any seed
+                was given, they are random.
+            options: ``reset_mask``, ``(num_envs,) bool``: reset only these environments. ``game``:
+                a `Game` of the same rules, also in mid-deal, from which the episodes continue, or a
+                list of one per environment, in which None means a new deal. Opponents play up to
+                the learner's turn. The games are not changed, and later episodes are dealt. If
+                None, no options.
 
         Returns:
             The observations and the infos.
@@ -202,7 +203,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
         Raises:
             HeartsError: if `actions` is not one whole number per environment.
-            IllegalActionError: if one is not an action of these rules or, under
+            IllegalActionError: if a number is not an action of these rules or, under
                 ``illegal_action="raise"``, is illegal now. Nothing is played.
         """
         if not self.arena.is_reset:
@@ -239,7 +240,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         return infos
 
     def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
-        """Return SAME_STEP's info entries of ended episodes. Call it before the next ones begin."""
+        """Return the SAME_STEP infos of ended episodes. Call it before the next episodes begin."""
         final = self._with_results(self._no_infos, finished)
         if self.arena.form.mask_in_info:
             final["action_mask"] = np.zeros((self.num_envs, self.rules.num_actions), np.int8)
@@ -256,7 +257,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         }
 
     def _last_observations(self, games: Ints) -> Array:
-        """Return the last observations of `games` in an object array ``(num_envs,)``, else None."""
+        """Return an object array ``(num_envs,)`` of the last observations of `games`, else None."""
         observations = np.empty(self.num_envs, dtype=object)
         each = self.arena.form.split(self.arena.observe(games))
         observations[games] = np.fromiter(each, object, len(games))
@@ -275,7 +276,7 @@ def check_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
     """Return the options of a reset, or {} if `options` is None.
 
     Raises:
-        HeartsError: if they are not a mapping, or one is not in `known`.
+        HeartsError: if `options` is not a mapping, or an option is not in `known`.
     """
     if options is None:
         return {}
@@ -302,7 +303,7 @@ def _check_mode(mode: object) -> AutoresetMode:
 
 
 def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return `facts`, each with Gymnasium's mask of the environments that have it."""
+    """Return `facts`, each with the mask of the environments that have it, as Gymnasium does."""
     infos: dict[str, Any] = {}
     for name, values in facts.items():
         infos[name] = values

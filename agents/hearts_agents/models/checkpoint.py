@@ -17,8 +17,8 @@ Nothing in it can run code, and playing does not need torch.
 Tensors are float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias`
 (outputs), i from 0. A user's own torch module has `kind` `module`, the key `module`
 (`FILE.py:NAME`), only its input and output sizes as `layers`, and its own tensor names. Its buffers
-may be infinite, like an attention mask, and whole numbers or truth values. A file with such a
-network or encoder is read only if code is permitted.
+may have infinite numbers, as an attention mask has, whole numbers, or truth values. A file with
+such a network or encoder is read only if code is permitted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _LOAD_THEM = (
     "run `hearts agents --new NAME`, and in the agent's file build the network, load the weights "
     "and list their file in `files`"
 )
-"""How a state dict, a training checkpoint or a pickled network becomes an agent."""
+"""The advice in messages: how to make an agent of a state dict or a pickled network."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Checkpoint:
     module: str | None = None
     """The user's own torch module, as ``FILE.py:NAME``."""
     greedy: bool = True
-    """If True, the player takes the greedy action, else it samples, unless an option says so."""
+    """If True, the player takes the greedy action, else it samples. An option overrides this."""
 
     @property
     def num_weights(self) -> int:
@@ -102,7 +102,8 @@ def find_encoder(name: str) -> Encoder:
     """Return the encoder with this name. An encoder named ``FILE.py:NAME`` is made only once.
 
     Raises:
-        HeartsError: if it is unknown or not an encoder, or its code is not permitted or fails.
+        HeartsError: if the name is unknown, names no encoder, or its code is not permitted or
+            fails.
     """
     if not is_code(name):
         return make_encoder(name)
@@ -118,7 +119,7 @@ def _made(factory: Callable[[], Any]) -> Any:
 
 
 def _measures(encoder: Encoder, rules: Rules) -> dict[str, Any]:
-    """Return an observation's size, and the digest of its layout if the encoder has ``blocks``."""
+    """Return the size of an observation and, if the encoder has ``blocks``, the layout's digest."""
     blocks, layout = getattr(encoder, "blocks", None), None
     if blocks is not None:
         places = [[block.name, block.seat, block.size] for block in blocks(rules)]
@@ -131,7 +132,7 @@ def check_fit(
 ) -> None:
     """Raise CheckpointError unless layers of these sizes map the observations to the actions.
 
-    A message names `argument` and, with the preposition, the place where they are.
+    The message names `argument` and adds `where`, the place of the layers, such as " in FILE".
     """
     need = (math.prod(encoder.space(rules).shape), rules.num_actions)
     if (layers[0], layers[-1]) != need:
@@ -149,8 +150,9 @@ def save_checkpoint(
 
     Args:
         path: the file.
-        tensors: ``policy.{i}.weight`` and ``policy.{i}.bias``, see the module's docstring.
-        meta: their metadata.
+        tensors: the arrays ``policy.{i}.weight`` and ``policy.{i}.bias`` (see the module's
+            docstring).
+        meta: the metadata of the tensors.
         half: if True, round the weights to float16, for half the size. In a user's module,
             tensors with larger numbers stay float32.
 
@@ -177,7 +179,7 @@ def save_checkpoint(
 
 
 def _of_module(array: Array, dtype: type[np.floating[Any]]) -> Array:
-    """Return a tensor of a user's module as a file holds it."""
+    """Return a tensor of a user's module in the form for a file."""
     if array.dtype.kind != "f":
         return array
     rounded = np.ascontiguousarray(array, dtype)
@@ -192,11 +194,12 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         path: the file, or a run folder with a ``checkpoint.safetensors``.
 
     Returns:
-        The tensors as float32, and their metadata. A user's module may have other kinds of numbers.
+        The tensors as float32, and their metadata. Tensors of a user's module may have other
+        dtypes.
 
     Raises:
-        CheckpointError: if there is no such file, it is cut short or not a checkpoint, or it does
-            not match itself or this version's encoders and rules.
+        CheckpointError: if there is no such file, or the file is cut short, is not a checkpoint,
+            contradicts itself, or does not fit the encoders and rules of this version.
     """
     if not isinstance(path, str | os.PathLike):
         raise CheckpointError(
@@ -240,10 +243,11 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
 
 
 def refuse_weights(path: str | Path) -> None:
-    """Raise if torch.save, pickle or Keras wrote a file. The file is not loaded.
+    """Raise if a file was written by torch.save, pickle or Keras. The file is not loaded.
 
     Raises:
-        CheckpointError: if so. The message says how to make an agent of the weights.
+        CheckpointError: if one of them wrote the file. The message says how to make an agent of the
+            weights.
     """
     if kind_of(path) != "file":
         return

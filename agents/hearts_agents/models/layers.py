@@ -53,15 +53,16 @@ def save_policy(
         greedy: if True, the player takes the legal action with the highest output. If False, it
             samples from the softmax of the outputs of legal actions. ``PATH?greedy=true`` or
             ``false`` overrides this.
-        activation: the activation between the layers, ``relu`` or ``tanh``, where `layers` does not
-            contain it.
+        activation: the activation between the layers, ``relu`` or ``tanh``. If None, the
+            activations in `layers`.
         training: facts about the training to record, as a mapping of JSON types. ``name`` is the
-            player's name, ``decisions`` the number of decisions that it learned from.
+            player's name, ``decisions`` the number of decisions that it learned from. If None, no
+            facts.
         half: if True, round the weights to float16, for half the size.
 
     Raises:
-        HeartsError: if the network is of another kind, does not fit rules and observation, or has
-            weights that are not finite, or if another argument cannot be used.
+        HeartsError: if the network is of another kind, does not fit the rules and the observation,
+            or has weights that are not finite, or if another argument is invalid.
     """
     file = check_path("path", path)
     check_output(file, "path")

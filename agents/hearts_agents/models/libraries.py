@@ -2,10 +2,10 @@
 
 A model's file does not say which game it plays. The spec states the encoder
 (``model.onnx?encoder=flat``) and, if wanted, the rules. Before the first deal the model is tried on
-a few positions, and errors name the mismatch. A model whose rows influence each other is refused,
-if possible when the agent is made: in the first preset that it fits, unless the rules are given.
-docs/agents.md explains the options and which files can run code. A library is imported when one of
-its files is loaded.
+a few positions, and errors name the mismatch. A model is refused if the positions of a batch
+influence each other. If the rules are not given, this is tried in the first preset that the model
+fits, when the agent is made. docs/agents.md explains the options and which files can run code. A
+library is imported when one of its files is loaded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hearts_env.support.files import kind_of
 
 _ROUNDED = 0.05
 """The tolerance of ``check_rows`` for quantised models. Some round by the largest number in the
-batch, so the rows influence each other by about a hundredth."""
+batch, so the positions of a batch influence each other by about a hundredth."""
 _NEEDED = ("policy_class", "observation_space", "action_space", "policy_kwargs")
 """The fields of a stable-baselines3 file that are unpickled."""
 _ONNX_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -79,9 +79,11 @@ class ModelAgent(EncoderAgent):
 
         Args:
             source: the file's path, or the model. The caller checks that the file is trusted.
-            seed: the seed of its random numbers, if it is not greedy.
-            encoder: the encoder of its observations.
-            rules: the only rules that it plays. If None, all that it fits.
+            seed: the seed of its random numbers, if it is not greedy. If None, the operating system
+                seeds them.
+            encoder: the name of the encoder of its observations, which is required: None is
+                refused.
+            rules: the only rules that it plays. If None, it plays all rules that the model fits.
             greedy: if True, take the greedy action. If False, sample from the softmax of the
                 model's output.
 
@@ -124,11 +126,11 @@ class ModelAgent(EncoderAgent):
             self._try_presets()
 
     def _content(self, path: str) -> bytes:
-        """Return a file with everything that the model is made of."""
+        """Return the content of a file, with everything that the model is made of."""
         return _read(path)
 
     def _copied(self, model: Any) -> Any:
-        """Return a copy of the part of a model in memory that plays."""
+        """Return a copy of a model in memory, reduced to the part that plays."""
         raise NotImplementedError
 
     def _load(self) -> None:
@@ -136,7 +138,7 @@ class ModelAgent(EncoderAgent):
         raise NotImplementedError
 
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
-        """Raise if a mismatch can be seen without a trial."""
+        """Raise if the shapes alone show that the model does not fit `rules`."""
 
     def _is_quantised(self) -> bool:
         """Return True if the model computes with whole numbers."""
@@ -153,7 +155,7 @@ class ModelAgent(EncoderAgent):
         return self._checked(given, (len(observations), self._fits.num_actions))
 
     def check_rules(self, rules: Rules) -> None:
-        """Raise if the model does not fit `rules`, or its rows influence each other."""
+        """Raise if the model does not fit `rules`, or positions of a batch influence each other."""
         if rules is self._fits:
             return
         if self.rules is not None and not self.rules.is_same_deal(rules):
@@ -202,7 +204,7 @@ class ModelAgent(EncoderAgent):
         return found
 
     def _try_presets(self) -> None:
-        """Check the rows in the first preset that the model fits. The rules are not known yet."""
+        """Run ``_check_rows`` in the first preset that the model fits. No rules are known yet."""
         for name in PRESETS:
             rules = Rules.preset(name)
             with contextlib.suppress(Exception):  # also of an own encoder for other games
@@ -246,7 +248,7 @@ class ModelAgent(EncoderAgent):
         return np.clip(weights, np.finfo(np.float32).min, np.finfo(np.float32).max)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the file with everything in it, or the weights."""
+        """Yield the whole content of the file, or the weights of a model in memory."""
         if self._data is not None:
             yield self._data
             return
@@ -326,7 +328,7 @@ class OnnxAgent(ModelAgent):
             return np.dtype({"float": "float32", "double": "float64"}.get(kind, kind))
 
     def run(self, observations: Array, legal: Array) -> Any:
-        """Return its first output."""
+        """Return the first output of the model."""
         given = {self._input: observations}
         if self._mask:
             given[self._mask] = legal.astype(self._mask_dtype)

@@ -116,15 +116,15 @@ class EncoderAgent(StochasticAgent):
 
 # ---- trials of models of users and other libraries -----------------------------------------------
 _ROWS = 4
-"""Positions in a trial."""
+"""The number of positions in a trial."""
 _PLAYED = 5
-"""Actions before them."""
+"""The number of actions before these positions."""
 TOLERANCE = 1e-3
 """The largest difference of a weight, as a share of the range of all weights."""
 _NOISE = 1e-6
-"""The same, as a share of the largest weight."""
+"""The largest difference of a weight, as a share of the largest weight."""
 _MASKED = 1e30
-"""Larger numbers stand for infinity, in models that mask actions."""
+"""The number beyond which weights count as infinite, in models that mask actions."""
 
 
 def some_positions(rules: Rules, encoder: Encoder) -> tuple[Array, Array]:
@@ -146,9 +146,10 @@ def check_rows(
 ) -> None:
     """Raise if a model weighs a position differently beside other positions.
 
-    A batch holds positions of different games, so cards would depend on games that the player is
-    not in. Each position is compared beside the others and beside copies of itself: in batches of
-    one size, in the same place, because that decides how sums are rounded.
+    A batch holds positions of different games, so a player's card would depend on games that it is
+    not in. Each position is weighed beside the others and beside copies of itself. Both batches
+    have one size, and the position has the same place in both, because these decide how sums are
+    rounded.
 
     Args:
         argument: the argument that the message names.
@@ -156,10 +157,10 @@ def check_rows(
         weigh: returns the model's weights, as ``EncoderAgent.weigh``.
         observations: several different positions.
         legal: their legal actions, whose weights are never masked.
-        tolerance: the largest difference, as a share of the range of these weights.
+        tolerance: the largest allowed difference, as a share of the range of these weights.
 
     Raises:
-        HeartsError: if so.
+        HeartsError: if a weight depends on the other positions.
     """
     together = weigh(observations.copy(), legal)
     is_number = np.abs(together) < _MASKED
@@ -190,12 +191,12 @@ class Network:
     """A multilayer perceptron's forward pass in float32.
 
     Attributes:
-        sizes: The sizes of the layers, from the observation to the actions.
-        layers: The weights ``(inputs, outputs)`` and the bias of each layer.
+        sizes: the sizes of the layers, from the observation to the actions.
+        layers: the weights ``(inputs, outputs)`` and the bias of each layer.
     """
 
     def __init__(self, tensors: Mapping[str, Array], activation: str = "relu") -> None:
-        """Make the network of ``policy.{i}.weight`` and ``policy.{i}.bias``."""
+        """Make the network from the arrays ``policy.{i}.weight`` and ``policy.{i}.bias``."""
         self.activation = activation
         self.layers: list[tuple[Array, Array]] = []
         while f"policy.{len(self.layers)}.weight" in tensors:
@@ -295,7 +296,7 @@ class NetworkAgent(EncoderAgent):
             encoder: the encoder of its observations, or its name.
             greedy: if True, take the greedy action. If False, sample from the policy.
             seed: the seed for sampling. If None, the operating system seeds it.
-            checkpoint: the metadata of its file.
+            checkpoint: the metadata of its file. If None, the network comes from memory.
 
         Raises:
             CheckpointError: if the network does not fit the rules and the encoder.
@@ -314,7 +315,7 @@ class NetworkAgent(EncoderAgent):
         return self.network.logits(observations)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the weights, what else its file says, and the code of its network and encoder."""
+        """Yield the weights, all other data of its file, and the code of network and encoder."""
         for _, array in sorted(self.network.tensors().items()):
             yield array.tobytes()
         if self.network.activation == "tanh":  # the weights alone stand for relu
@@ -349,9 +350,9 @@ def load_agent(
 
     Args:
         path: the file, or a run folder.
-        seed: the seed for sampling, if it is not greedy.
-        greedy: if True, take the greedy action. If False, sample from the policy. If None, as
-            the file says: files of ``hearts train`` are greedy.
+        seed: the seed for sampling, if it is not greedy. If None, the operating system seeds it.
+        greedy: if True, take the greedy action. If False, sample from the policy. If None, the file
+            decides: players of ``hearts train`` are greedy.
 
     Raises:
         CheckpointError: if the file cannot be read (see ``read_checkpoint``).

@@ -1,9 +1,9 @@
 """Read ONNX files with the weights that they keep in other files.
 
 An ONNX file is a protobuf message. ``torch.onnx.export`` writes the weights of a model to a file
-beside it, and the message names that file. onnxruntime would look for it in the current folder, or
-read it after the digest of the model is taken. So the weights are read once and put into the
-message, which then is the whole model.
+beside it, and the message names that file. onnxruntime would look for that file in the current
+folder, or read it after the digest of the model was taken. So the weights are read once and put
+into the message, which is then the whole model.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def whole_model(model: bytes, path: Path) -> bytes:
     """Return the content of an ONNX file with all weights in it.
 
     Args:
-        model: the content of the file. It is returned as it is if it has all weights.
+        model: the content of the file. If it has all weights, it is returned unchanged.
         path: the file. Weights outside its folder are refused.
 
     Raises:
         HeartsError: if a file with weights is missing or outside the folder.
-        Exception: of any type, if the content is not an ONNX model.
+        Exception: if the content is not an ONNX model; of any type.
     """
     return _whole(model, "model", _Weights(path))
 

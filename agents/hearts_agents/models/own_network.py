@@ -29,12 +29,12 @@ SETTING = "network.module"
 
 
 class OwnNetwork(nn.Module):
-    """A user's module, as the trainer calls it: from observations to logits and values.
+    """A user's module in the form that the trainer calls: from observations to logits and values.
 
     Attributes:
-        module: The user's module.
-        keeps_state: True if a call in training changes the module or draws random numbers. Threads
-            cannot share it then. Known after ``check_learning``.
+        module: the user's module.
+        keeps_state: True if a call in training changes the module or draws random numbers, so
+            threads cannot share it. ``check_learning`` finds out.
     """
 
     def __init__(self, name: str, rules: Rules, encoder: Encoder) -> None:
@@ -97,10 +97,11 @@ class OwnNetwork(nn.Module):
 
     # -- checks ------------------------------------------------------------------------------------
     def check(self) -> None:
-        """Try a copy of the module as a player, on one and on several positions.
+        """Try a copy of the module as a player, on one position and on several.
 
         Raises:
-            HeartsError: if it fails or has other outputs, or positions influence each other.
+            HeartsError: if it fails, its outputs are not as required, or positions influence each
+                other.
         """
         with torch.random.fork_rng(devices=[]), torch.no_grad(), self._blamed():
             trial = copied(self.module).eval()
@@ -168,7 +169,7 @@ class OwnNetwork(nn.Module):
         )
 
     def _try(self, module: nn.Module, rows: int | None = None) -> tuple[Tensor, Tensor]:
-        """Return the outputs of a module for some positions. Raise if they are not as promised."""
+        """Return the outputs of a module for some positions. Raise if they are not as required."""
         observations = torch.from_numpy(self._positions[:rows].copy()).float()
         n, actions = len(observations), self._num_actions
         found: Any = nn.Module.__call__(module, observations)
@@ -277,7 +278,7 @@ def buffers_of(module: nn.Module) -> dict[str, Tensor]:
 def restore_buffers(module: nn.Module, values: Mapping[str, Tensor]) -> None:
     """Copy values to the buffers of the same name and shape.
 
-    The others are left as they are: a call made them, such as a mask for a number of rows.
+    Other buffers do not change. A call has made them, such as a mask for a number of rows.
     """
     with torch.no_grad():
         for name, buffer in module.named_buffers():

@@ -16,7 +16,7 @@ class SolvedAgent(StochasticAgent):
     """Plays an equilibrium policy in either seat, drawing from its probabilities."""
 
     def __init__(self, solved: Equilibrium, seed: int | None = None) -> None:
-        """Make a player for the rules of `solved`. If `seed` is None, it is random."""
+        """Make a player for the rules of `solved`. If `seed` is None, the seed is random."""
         super().__init__(seed)
         self.solved = solved
         self.rules = solved.rules
@@ -62,15 +62,15 @@ class EquilibriumAgent(PerGameAgent):
     plays = " and ".join(SHIPPED)
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the equilibrium of `rules`, or all of them if there is none."""
+        """Yield the equilibrium of `rules`, or all equilibria of the package if it has none."""
         own = [name for name in SHIPPED if rules and Rules.preset(name).is_same_deal(rules)]
         return (shipped_file(name).read_bytes() for name in own or SHIPPED)
 
     def player_of(self, rules: Rules) -> StochasticAgent:
-        """Return a player of the equilibrium of `rules`.
+        """Return a player that plays the equilibrium of `rules`.
 
         Raises:
-            HeartsError: if there is none in the package.
+            HeartsError: if the package has no equilibrium of `rules`.
         """
         names = [name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)]
         if not names:
@@ -85,6 +85,6 @@ def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
     """Return the player of a file that ``hearts solve --save`` wrote.
 
     Raises:
-        CheckpointError: if it is not such a file, or has another version.
+        CheckpointError: if the file is of another kind or another version.
     """
     return SolvedAgent(load(Path(path)), seed)

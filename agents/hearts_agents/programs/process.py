@@ -1,9 +1,9 @@
 """Start programs, ask them for lines within limits, and end them with all their children.
 
-A child has its own session, so Ctrl-C in the terminal does not reach it. It is ended with its whole
-process group. If this process dies suddenly (SIGKILL, out of memory), a guard ends the remaining
-groups. The guard is a shell that reads started and ended groups from a pipe and acts when the pipe
-closes. This module does not know the content of the lines.
+A child has its own session, so Ctrl-C in the terminal does not reach it. Ending a child ends its
+whole process group. If this process dies suddenly (SIGKILL, out of memory), a guard ends the
+remaining groups. The guard is a shell that reads started and ended groups from a pipe and acts when
+the pipe closes. This module does not know the content of the lines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def start_child(
     """Start a program with pipes for standard input and output. ``kill_child`` ends it.
 
     Raises:
-        OSError, ValueError: if it cannot be started.
+        OSError, ValueError: if the program cannot be started.
     """
     process = subprocess.Popen(
         command,
@@ -216,10 +216,10 @@ class LineProcess:
 
     # -- asking -----------------------------------------------------------------------------------
     def send(self, lines: bytes, answers: int = 1) -> None:
-        """Send lines and expect `answers` lines back. A full pipe's rest is sent later.
+        """Send lines and expect `answers` lines back. If the pipe is full, send the rest later.
 
         Raises:
-            ProgramError: if it has written a line that answers nothing. It is ended.
+            ProgramError: if the program has written a line that answers nothing. It is then ended.
         """
         try:
             if not self._due:
@@ -240,10 +240,11 @@ class LineProcess:
 
         Args:
             seconds: the time limit, from now.
-            most: the most bytes of the line.
+            most: the largest size of the line in bytes.
 
         Raises:
-            ProgramError: if it ends, is late, or writes a longer line or no JSON. It is ended.
+            ProgramError: if the program ends, is late, or writes a longer line or no JSON. It is
+                then ended.
         """
         try:
             text = self._line(clock.now() + seconds, seconds, most)
@@ -299,7 +300,7 @@ class LineProcess:
                 self._poll.unregister(self._to)
 
     def _receive(self) -> bool:
-        """Read all available output. Return whether the output is still open."""
+        """Read all available output. Return True if the output is still open."""
         try:
             data = os.read(self._back, _CHUNK)
         except BlockingIOError:
@@ -309,7 +310,7 @@ class LineProcess:
 
     # -- ending -----------------------------------------------------------------------------------
     def failed(self, what: str, kind: str = ILLEGAL) -> ProgramError:
-        """End the program, by default for a nonsensical answer. Return the error to raise."""
+        """End the program. Return the error to raise, by default for a nonsensical answer."""
         self.kill()
         return ProgramError(what, kind)
 
@@ -326,7 +327,7 @@ class LineProcess:
             return f"was ended by signal {-status}"
 
     def close(self, lines: bytes = b"") -> None:
-        """Send last lines, wait up to two seconds for it to end, and end it."""
+        """Send last lines, wait up to two seconds for the program to end, and then end it."""
         if not self._end.alive:
             return
         self._unsent += lines
@@ -345,7 +346,7 @@ class LineProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End it now with all its children."""
+        """End the program now with all its children."""
         self._end()
 
 

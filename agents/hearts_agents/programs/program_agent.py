@@ -1,8 +1,8 @@
 """Agents that are external programs: ``exec:./bot --flag``, over lines of JSON.
 
-docs/agents.md has the protocol, ``external_schema.json`` its messages. A program is
-started at the first question, and again after a failure. After `_MOST_FAILURES` failures in a row
-it is not restarted for this player.
+docs/agents.md has the protocol, and ``external_schema.json`` its messages. A program is started at
+the first question, and again after a failure. After `_MOST_FAILURES` failures in a row it is not
+started again for this player.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _MOST_FAILURES = 3
 _MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello, and per view
 _MOST_NAME = 100
 _AHEAD, _ALONE = 2, 32
-"""The most unanswered messages before more are sent: with many views each, and with one view each.
-Messages with one view are sent `_ALONE` at a time."""
+"""The most unanswered messages before more are sent: of messages with many views, and of messages
+with one view. Messages with one view are sent `_ALONE` at a time."""
 
 
 class ExternalAgent(Agent):
@@ -59,7 +59,7 @@ class ExternalAgent(Agent):
 
         Args:
             command: the program and its arguments, split like in a shell.
-            seed: the seed sent to the program. If None, the program chooses.
+            seed: the seed sent to the program. If None, the program chooses its own.
             seconds: the time limit for the answer to one message.
             start_seconds: the time limit for the start.
             batch: the most views per message.
@@ -87,7 +87,7 @@ class ExternalAgent(Agent):
         """Start the program and send it the rules.
 
         Raises:
-            ProgramError: if it refuses them, or fails.
+            ProgramError: if the program refuses the rules, or fails.
         """
         try:
             self._started(rules)
@@ -96,11 +96,11 @@ class ExternalAgent(Agent):
             raise ProgramError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:
-        """Return the program's answer, with the name of an action as its number."""
+        """Return the program's answer. The name of an action becomes its number."""
         return self.act_batch(BatchView.of([view]))[0]
 
     def act_batch(self, views: BatchView) -> Actions:
-        """Return the program's answers, ``(len(views),) int64``, or a list if one is not an action.
+        """Return the program's answers, ``(len(views),) int64``, or a list if one is no action.
 
         Raises:
             ProgramError: if the program fails.
@@ -113,7 +113,7 @@ class ExternalAgent(Agent):
         return np.array(given, np.int64) if plain else given  # type: ignore[return-value]
 
     def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
-        """Return the content of the program's files."""
+        """Yield the content of the program's files."""
         return (path.read_bytes() for path in program_files(self.command))
 
     def reseed(self, seed: int) -> None:
@@ -124,8 +124,8 @@ class ExternalAgent(Agent):
     def answers(self, views: BatchView) -> tuple[list[Any], list[Fault]]:
         """Return the program's answers, None at a failure, and a fault for each failure.
 
-        While it thinks about one message, the next ones are sent. A failure costs the views of the
-        message that was expected next. The others are asked again after a restart.
+        While the program works on one message, the next ones are sent. A failure costs the views of
+        the message whose answer was expected next. All others are sent again after a restart.
         """
         given: list[Any] = []
         faults: list[Fault] = []

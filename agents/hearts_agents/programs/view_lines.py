@@ -1,6 +1,6 @@
 """Write views as JSON for external programs. The schema is ``external_schema.json``.
 
-The keys are attributes of ``PlayerView``, so a message has nothing that a view does not know.
+The keys are attributes of ``PlayerView``, so a message has nothing that its player may not know.
 Costly parts are assembled from cached pieces.
 """
 

@@ -321,9 +321,9 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
     """Write the values of all positions of `n` cards per hand, hearts broken, from those of n - 1.
 
     Args:
-        mem: The vector.
-        n: The number of cards per hand.
-        lengths: The number of cards of the first three suits in both hands: 3 bits each, from the
+        mem: the vector.
+        n: the number of cards per hand.
+        lengths: the number of cards of the first three suits in both hands: 3 bits each, from the
             lowest on. The other cards are of the last suit.
     """
     end_1 = lengths & 7

@@ -150,11 +150,11 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
     A bound of at least `target` is a lower bound, any other an upper bound (fail-soft).
 
     Args:
-        mem: The vector of a `TranspositionTable`, with the root in it.
-        target: The value in question.
-        lead_only: The allowed leads at the root, as a mask. If `ALL`, the legal ones after the
+        mem: the vector of a `TranspositionTable`, with the root in it.
+        target: the value in question.
+        lead_only: the allowed leads at the root, as a mask. If `ALL`, the legal ones after the
             first trick.
-        reply_only: The allowed replies at the root. If `ALL`, the legal ones.
+        reply_only: the allowed replies at the root. If `ALL`, the legal ones.
     """
     budget = mem[d.H_LIMIT] - mem[d.H_NODES]
     nodes = 0
@@ -367,10 +367,10 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
     """Write the margin of the player to act after each legal card into ``out[card]``.
 
     Args:
-        r: The rules, of two players.
-        s: A state in the play, or the view of the player to act: the opponent's hand is not read.
-        other: The opponent's cards.
-        mem: The vector of a `TranspositionTable` of these rules; it gains entries.
+        r: the rules, of two players.
+        s: a state in the play, or the view of the player to act: the opponent's hand is not read.
+        other: the opponent's cards.
+        mem: the vector of a `TranspositionTable` of these rules; it gains entries.
         out: 52 numbers; those of other cards do not change.
 
     Returns:
