@@ -22,7 +22,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow test-all lint format types verify mutants matrix bench \
-	examples docs docs-tables clean distclean
+	examples docs docs-tables dist clean distclean
 
 help: ## list the targets
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -111,6 +111,9 @@ examples: install ## run every example with its library, each in its own environ
 docs: $(VENV)/.installed-docs ## build the documentation site, offline; warnings and dead links are errors
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_site
 	@echo "The site: $(CURDIR)/docs/_site/index.html"
+
+dist: install ## build the wheel in dist/, which pip can install anywhere
+	$(BIN)/python -m build --wheel .
 
 docs-tables: install ## regenerate the tables in docs/ from the code
 	$(BIN)/python docs/tables.py

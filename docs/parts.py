@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import citation
 import numpy as np
 
 from bench.speed import Result
@@ -73,6 +74,21 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a Markdown table. Bars in cells are escaped."""
     lines = [list(head), ["---"] * len(head), *(list(map(str, row)) for row in rows)]
     return "".join("| " + " | ".join(_BAR.sub(r"\\|", c) for c in line) + " |\n" for line in lines)
+
+
+# ---- the project ---------------------------------------------------------------------------------
+@part
+def address() -> str:
+    """Return a sentence with the project's address, or nothing before it has one."""
+    found = citation.link(citation.project(), "Repository")
+    return f"The repository is <{found}>.\n" * bool(found)
+
+
+@part
+def bibtex() -> str:
+    """Return the BibTeX entry of the package."""
+    cff = (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
+    return f"```bibtex\n{citation.bibtex(citation.project(), cff)}```\n"
 
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -411,6 +427,63 @@ def reference(decisions: str) -> str:
     head = ["recipe", "library", "opponents in training", "margin, `two_player`", "margin, `mini`"]
     head += ["exploitability, `mini`", "weights", "processor minutes", "seeds", "settings tried"]
     return table(head, [cells for _, cells in sorted(rows, reverse=True)])
+
+
+@part
+def reference_summary() -> str:
+    """Return margin and exploitability of every recipe after each budget, and of baselines."""
+    budgets = sorted({run["budget"] for run in results("reference/*")})
+    found = [recipes(budget) for budget in budgets]
+    rows = []
+    for example in dict.fromkeys(itertools.chain(*found)):
+        library, cells, best = "", [], -math.inf
+        for of in found:
+            runs = of.get(example, {"two_player": [], "mini": []})
+            margins = [run["final"]["margin"] for run in runs["two_player"]]
+            exact = [run["final"]["exploitability"] for run in runs["mini"]]
+            cells += [spread(margins, "+.2f"), spread(exact, ".2f")]
+            best = max([best, *([statistics.fmean(margins)] if margins else [])])
+            for run in (*runs["two_player"], *runs["mini"]):
+                library = " ".join(next(iter(run["versions"].items())))
+        rows.append((best, [f"`{example}`", library, *cells]))
+    [measured] = results("baselines")
+    finals = {(row["agent"], row["rules"]): row["final"] for row in measured["baselines"]}
+    for agent in ("champion", "pro", "easy"):
+        margin = finals[agent, "two_player"]["margin"]
+        exact = points(finals[agent, "mini"]["exploitability"])
+        cells = [f"{margin:+.2f}", exact] * len(budgets)
+        rows.append((margin, [f"*`{agent}`*", "built in", *cells]))
+    head = ["recipe", "library"]
+    for budget in budgets:
+        head += [f"margin, {power(budget)} decisions", f"exploitability, {power(budget)} decisions"]
+    return table(head, [cells for _, cells in sorted(rows, reverse=True)])
+
+
+@part
+def reference_best() -> str:
+    """Return the best reference results of each budget, with their recipes."""
+    figures: list[tuple[str, str, Callable[[dict[str, Any]], float], int, str]] = [
+        ("margin over the field", "two_player", lambda final: final["margin"], 1, "+.2f"),
+        ("margin over `pro`", "two_player", lambda final: final["opponents"]["pro-v1"], 1, "+.2f"),
+        ("exploitability", "mini", lambda final: final["exploitability"], -1, ".2f"),
+    ]
+    rows = []
+    for budget in sorted({run["budget"] for run in results("reference/*")}):
+        for name, game, value, sign, form in figures:
+            reached = {
+                example: [value(run["final"]) for run in runs[game]]
+                for example, runs in recipes(budget).items()
+                if runs[game]
+            }
+            best = max(reached, key=lambda one: sign * statistics.fmean(reached[one]))
+            cells = [f"{name}, `{game}`", spread(reached[best], form), f"`{best}`"]
+            rows.append([power(budget), *cells, len(reached[best])])
+    return table(["decisions", "figure", "best", "recipe", "seeds"], rows)
+
+
+def power(budget: int) -> str:
+    """Format a budget as a power of ten."""
+    return f"10^{len(str(budget)) - 1}"
 
 
 def recipes(budget: int) -> dict[str, dict[str, list[dict[str, Any]]]]:

@@ -11,7 +11,7 @@ such part, so a page cannot show an outdated answer. ``shown EXPRESSION as NAME.
 value's picture in a notebook, in ``docs/images``. ``curves BUDGET decisions`` and ``minutes`` draw
 the learning curves of the reference results there.
 
-    python docs/tables.py            write every part anew
+    python docs/tables.py            write every part anew, and CITATION.cff and .zenodo.json
     python docs/tables.py PAGE ...   those of some pages
 
 tests/test_docs.py fails if a part is stale.
@@ -32,6 +32,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import citation
 from curves import digest, reference_panels
 from curves import draw as draw_curves
 from parts import PARTS, pages, rows
@@ -156,8 +157,10 @@ def main() -> None:
     """Write the pages."""
     parser = argparse.ArgumentParser(description="Write the generated parts of the docs anew.")
     parser.add_argument("pages", nargs="*", type=Path, help="these pages. If none, all")
-    stale = []
+    stale: list[str] = []
     named = [page.resolve() for page in parser.parse_args().pages]
+    if not named:
+        stale += citation.write()
     for page in named or [*pages(), *DOCS.parent.glob("README.md")]:
         old = page.read_text(encoding="utf-8")
         new = render(old, str(page), write=True)

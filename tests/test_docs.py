@@ -30,6 +30,7 @@ from tests.training_runs import smaller
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 README = DOCS.parent / "README.md"
+TESTS = DOCS.parent / "tests"
 
 
 def load_script(name: str) -> ModuleType:
@@ -173,6 +174,18 @@ def test_rules_page_has_every_preset(part):
         "decks": {"no_pass", "kitty", "omnibus", "hoyle", "black_jack", "black_lady"},
     }
     assert {*names.split(), *as_others[part]} == set(PRESETS)
+
+
+def test_rules_page_names_existing_tests():
+    found = re.findall(r"^Tests: (.*?)\n\n", RULES_PAGE, re.S | re.M)
+    tests = "".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    starts = tests.partition('\nRULES = """')[2].partition('"""')[0]
+    assert len(found) >= 11
+    for text in found:
+        for name in re.findall(r"`(\w+)`", text):
+            assert f"def {name}(" in tests, name
+        for start in re.findall(r'"([^"]*)"', " ".join(text.split())):
+            assert f"\n{start}" in starts, start
 
 
 # ---- commands ------------------------------------------------------------------------------------

@@ -77,6 +77,21 @@ def test_contributing_lists_rooms_in_order(folder: str) -> None:
     assert places == sorted(places)
 
 
+def test_contributing_names_existing_functions() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    _, _, walk = text.partition("\n## How it runs\n")
+    walk, _, _ = walk.partition("\n## ")
+    known = {"hearts_v0"}
+    for path in (path for folder in ROOMS for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                known.add(node.name)
+            if isinstance(node, ast.ClassDef):
+                known |= {f"{node.name}.{one.name}" for one in node.body if hasattr(one, "name")}
+    assert set(re.findall(r"^(\d+)\. ", walk, re.M)) == set(map(str, range(1, 13)))
+    assert set(re.findall(r"`([^`]+)`", walk)) - known == {"observe"}  # a method of environments
+
+
 def graph(folder: Path) -> dict[str, set[str]]:
     """Return the modules of a package, each with its imports from the package.
 

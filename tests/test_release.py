@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -14,10 +15,12 @@ from packaging.requirements import Requirement
 from hearts_env import Rules, __version__
 from hearts_train.measure.benchmark import FORMAT, TRACKS, read_benchmark
 from hearts_train.measure.participants import Participant
+from tests.test_docs import load_script
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+citation = load_script("citation")
 ENTRIES = [
     path
     for path in sorted((ROOT / "docs" / "results" / "leaderboard").rglob("*.json"))
@@ -64,18 +67,54 @@ def test_recipe_requirements_equal_the_package():
 
 
 def test_citation_and_archive_say_the_same():
-    citation, zenodo = loaded("CITATION.cff"), json.loads((ROOT / ".zenodo.json").read_bytes())
-    assert citation["version"] == __version__
-    assert citation["title"] == zenodo["title"]
-    _, _, bibtex = (ROOT / "README.md").read_text(encoding="utf-8").partition("```bibtex\n")
-    assert f"version = {{{__version__}}}" in bibtex
-    assert citation["title"] in bibtex
-    assert citation["abstract"] == zenodo["description"]
-    assert citation["keywords"] == zenodo["keywords"]
-    assert citation["license"] == zenodo["license"] == PROJECT["license"]
-    authors = [author["name"] for author in citation["authors"]]
+    cff, zenodo = loaded("CITATION.cff"), json.loads((ROOT / ".zenodo.json").read_bytes())
+    assert cff["version"] == __version__
+    assert cff["title"] == zenodo["title"]
+    assert cff["abstract"] == zenodo["description"]
+    assert cff["keywords"] == zenodo["keywords"]
+    assert cff["license"] == zenodo["license"] == PROJECT["license"]
+    authors = [author["name"] for author in cff["authors"]]
     assert authors == [creator["name"] for creator in zenodo["creators"]]
     assert authors == [author["name"] for author in PROJECT["authors"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "renew"), [("CITATION.cff", "citation"), (".zenodo.json", "archive")]
+)
+def test_archives_repeat_the_facts_of_the_project(name, renew):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert getattr(citation, renew)(PROJECT, text) == text, "run make docs-tables"
+
+
+def test_address_authors_and_doi_reach_every_file():
+    urls = {"Repository": "https://example.org/hearts", "DOI": "https://doi.org/10.5281/zenodo.1"}
+    people = [{"name": "A. Author"}, {"name": "B. Author"}]
+    about = PROJECT | {"urls": urls, "authors": people, "version": "9.8.7"}
+    text = citation.citation(about, (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation.citation(about, text) == text
+    cff = yaml.safe_load(text)
+    assert (cff["version"], cff["repository-code"]) == ("9.8.7", urls["Repository"])
+    assert (cff["doi"], cff["authors"]) == ("10.5281/zenodo.1", people)
+    archive = citation.archive(about, (ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    assert json.loads(archive)["creators"] == people
+    entry = citation.bibtex(about, text + "date-released: 2031-02-03\n")
+    for field in (
+        "author  = {A. Author and B. Author}",
+        "version = {9.8.7}",
+        "year    = {2031}",
+        "url     = {https://example.org/hearts}",
+        "doi     = {10.5281/zenodo.1}",
+    ):
+        assert field in entry
+
+
+def test_release_needs_address_authors_and_doi():
+    released = re.findall(r"^## \[\d", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    empty = {"urls": {}, "authors": [{"name": citation.PLACEHOLDER}]}
+    for is_first, number in ((True, 2), (False, 3)):
+        assert len(citation.lacking(empty, is_first=is_first)) == number
+    if "date-released" in loaded("CITATION.cff") or os.environ.get("GITHUB_REF_TYPE") == "tag":
+        assert not citation.lacking(PROJECT, is_first=len(released) <= 1)
 
 
 def test_leaderboard_entries_met_current_players():
