@@ -12,6 +12,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(path) for path in (DOCS, ROOT, ROOT / "agents", ROOT / "train")]
 
+import citation  # noqa: E402
 import site_pages  # noqa: E402
 from pygments.lexers.shell import BashLexer  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
@@ -19,7 +20,7 @@ from sphinx.application import Sphinx  # noqa: E402
 from hearts_env import __version__  # noqa: E402
 
 project = "hearts-env"
-author = "hearts-env contributors"
+author = ", ".join(citation.authors(citation.project()))
 project_copyright = author
 version = release = __version__
 
