@@ -119,7 +119,7 @@ import copy
 import secrets
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -133,7 +133,7 @@ from hearts_env.envs.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.envs.infos import no_result, read_only, result_of
 from hearts_env.envs.interfaces import OrderEnforcing, ParallelHearts
 from hearts_env.envs.observations import DType, Observation, ObservationFormat
-from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS, begin
+from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS, TableOptions, begin
 from hearts_env.envs.rewards import ILLEGAL_REWARD, Rewarder
 from hearts_env.envs.writers import make_writer
 from hearts_env.game.game import Game
@@ -144,6 +144,7 @@ from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import action_number, check_choice, check_max_deals, check_seed
 from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.support.jit import DirectCall
+from hearts_env.support.keywords import takes
 
 _write_mask = DirectCall(k.write_mask)
 
@@ -188,6 +189,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         "render_fps": FPS,
     }
 
+    @takes()
     def __init__(
         self,
         rules: str | Rules = "two_player",
@@ -554,61 +556,29 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                     info[key] = read_only(info[key])
 
 
+@takes(TableOptions, raw_env)
 def env(
     rules: str | Rules = "two_player",
     players: int | None = None,
     *,
-    episode: str = "deal",
-    reward: str = "margin",
-    observation: str | Encoder = "flat",
-    dtype: DType = None,
     action_mask: str = "both",
-    illegal_action: str = "terminate",
-    max_deals: int | None = None,
-    render_mode: str | None = None,
-    render_for: str = "current_player",
-    render_scale: float = 1.0,
-    render_names: Sequence[str] | None = None,
+    **options: Unpack[TableOptions],
 ) -> OrderEnforcing:
     """Return `raw_env` in PettingZoo's wrapper that enforces the order of calls.
 
     The arguments are those of `raw_env`.
     """
-    return OrderEnforcing(
-        raw_env(
-            rules,
-            players,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            dtype=dtype,
-            action_mask=action_mask,
-            illegal_action=illegal_action,
-            max_deals=max_deals,
-            render_mode=render_mode,
-            render_for=render_for,
-            render_scale=render_scale,
-            render_names=render_names,
-        )
-    )
+    return OrderEnforcing(raw_env(rules, players, action_mask=action_mask, **options))
 
 
+@takes(TableOptions, raw_env)
 def parallel_env(
     rules: str | Rules = "two_player",
     players: int | None = None,
     *,
     noop: bool = False,
-    episode: str = "deal",
-    reward: str = "margin",
-    observation: str | Encoder = "flat",
-    dtype: DType = None,
     action_mask: str = "both",
-    illegal_action: str = "terminate",
-    max_deals: int | None = None,
-    render_mode: str | None = None,
-    render_for: str = "current_player",
-    render_scale: float = 1.0,
-    render_names: Sequence[str] | None = None,
+    **options: Unpack[TableOptions],
 ) -> ParallelHearts:
     """Return `raw_env` with PettingZoo's parallel API. One agent acts per step.
 
@@ -618,19 +588,5 @@ def parallel_env(
     The arguments are those of `raw_env`, and `noop`: if True, there is one more action, the only
     legal one for agents that wait, so no mask is empty.
     """
-    table = raw_env(
-        rules,
-        players,
-        episode=episode,
-        reward=reward,
-        observation=observation,
-        dtype=dtype,
-        action_mask=action_mask,
-        illegal_action=illegal_action,
-        max_deals=max_deals,
-        render_mode=render_mode,
-        render_for=render_for,
-        render_scale=render_scale,
-        render_names=render_names,
-    )
+    table = raw_env(rules, players, action_mask=action_mask, **options)
     return ParallelHearts(table, noop=noop)

@@ -275,10 +275,7 @@ MADE: dict[str, Any] = {
 }
 SINGLE = ("hearts_v0", "parallel", "gymnasium")
 ARGUMENTS = [
-    (way, name)
-    for way, make in MADE.items()
-    for name in inspect.signature(make).parameters
-    if name != "options"  # of stable-baselines3's: those of the vector environment
+    (way, name) for way, make in MADE.items() for name in inspect.signature(make).parameters
 ]
 
 
@@ -291,6 +288,12 @@ def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
     taken = [value for value, error in zip(ODD, refusals, strict=True) if not error]
     # Some arguments may be None, 1 or True. No argument takes all of them.
     assert len(taken) < 8, [quoted(value) for value in taken]
+
+
+@pytest.mark.parametrize("make", [*MADE.values(), hearts_v0.env])
+def test_misspelt_argument_names_environment_and_nearest_name(make: Any) -> None:
+    with raises_hearts_error(HeartsError, "rewards", make.__name__, hint="did you mean 'reward'?"):
+        make(rewards="margin")
 
 
 @pytest.mark.parametrize("episode", EPISODES)

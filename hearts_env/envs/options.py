@@ -1,10 +1,12 @@
-"""The options of ``reset``, which choose the deal or game of an episode."""
+"""The options of environments, and those of ``reset``, which choose an episode's deal or game."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
+from hearts_env.encoders import Encoder
+from hearts_env.envs.observations import DType
 from hearts_env.game.game import Game
 from hearts_env.game.match import Match
 from hearts_env.rules.rules import Rules
@@ -14,6 +16,26 @@ from hearts_env.support.errors import DealError, HeartsError, did_you_mean, quot
 EPISODES = ("deal", "match")
 ILLEGAL_ACTIONS = ("terminate", "raise", "revoke")
 RESET_OPTIONS = ("deal", "deal_number", "dealer", "game")
+
+
+class EpisodeOptions(TypedDict, total=False):
+    """The options that all environments share, as in ``raw_env``, with the same defaults."""
+
+    episode: str
+    reward: str
+    observation: str | Encoder
+    dtype: DType
+    illegal_action: str
+    max_deals: int | None
+
+
+class TableOptions(EpisodeOptions, total=False):
+    """The options of environments that draw their table."""
+
+    render_mode: str | None
+    render_for: str
+    render_scale: float
+    render_names: Sequence[str] | None
 
 
 def begin(

@@ -39,7 +39,13 @@ from hearts_env.batch.kernel import find_illegal
 from hearts_env.encoders import Encoder
 from hearts_env.envs.infos import NOBODY, no_result, seat_number
 from hearts_env.envs.observations import DType, Observation, ObservationFormat
-from hearts_env.envs.options import EPISODES, ILLEGAL_ACTIONS, check_begun, check_deals_left
+from hearts_env.envs.options import (
+    EPISODES,
+    ILLEGAL_ACTIONS,
+    EpisodeOptions,
+    check_begun,
+    check_deals_left,
+)
 from hearts_env.envs.rewards import ILLEGAL_REWARD, Rewarder, earned, pay_rows
 from hearts_env.game.chips import points_settled
 from hearts_env.game.match import Scoreboard, next_deal
@@ -59,6 +65,16 @@ from hearts_env.support.errors import quoted
 from hearts_env.support.workers import Threads
 
 MAX_FORCED_DEALS = 10_000
+
+
+class ArenaOptions(EpisodeOptions, total=False):
+    """The options of environments with many episodes, as in `Arena`, with the same defaults."""
+
+    num_threads: int
+    opponent: Any
+    seat: int | str
+    skip_forced: bool
+    action_mask: str
 
 
 @dataclass
@@ -83,21 +99,21 @@ class Arena:
 
     def __init__(
         self,
-        num_envs: int,
-        num_threads: int,
-        rules: Rules | str,
-        players: int | None,
+        num_envs: int = 1,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
         *,
-        opponent: Any,
-        seat: int | str,
-        skip_forced: bool,
-        episode: str,
-        reward: str,
-        observation: str | Encoder,
-        dtype: DType,
-        action_mask: str,
-        illegal_action: str,
-        max_deals: int | None,
+        num_threads: int = 1,
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        dtype: DType = None,
+        action_mask: str = "info",
+        illegal_action: str = "terminate",
+        max_deals: int | None = None,
     ) -> None:
         """Make the games. Call ``reset`` first. The arguments are those of `HeartsEnv`.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, Unpack
 
 import gymnasium
 import numpy as np
@@ -20,17 +19,17 @@ from hearts_agents.envs.arena import (
 from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
 from hearts_agents.envs.opponents import Opponent, OpponentPool, check_seat
 from hearts_env import HeartsError, IllegalActionError, Rules
-from hearts_env.encoders import Encoder
 from hearts_env.envs.drawing import FPS, RENDER_MODES
 from hearts_env.envs.infos import NOBODY, no_result, result_of
-from hearts_env.envs.observations import DType, Observation, ObservationFormat
-from hearts_env.envs.options import ILLEGAL_ACTIONS
+from hearts_env.envs.observations import Observation, ObservationFormat
+from hearts_env.envs.options import TableOptions
 from hearts_env.envs.rewards import ILLEGAL_REWARD
 from hearts_env.game.game import Game
 from hearts_env.hearts_v0 import raw_env
 from hearts_env.kernel import write_mask
 from hearts_env.seeds import episode_seed, secret_seed
-from hearts_env.support.arguments import check_choice, check_flag, check_seed
+from hearts_env.support.arguments import check_flag, check_seed
+from hearts_env.support.keywords import takes
 
 
 class HeartsEnv(gymnasium.Env[Observation, np.int64]):
@@ -61,7 +60,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
 
-    def __init__(
+    @takes(TableOptions, raw_env)
+    def __init__(  # the others are in ``options``
         self,
         rules: Rules | str = "two_player",
         players: int | None = None,
@@ -69,17 +69,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         opponent: Any = "standard",
         seat: int | str = "random",
         skip_forced: bool = False,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        dtype: DType = None,
         action_mask: str = "info",
-        illegal_action: str = "terminate",
-        max_deals: int | None = None,
-        render_mode: str | None = None,
-        render_for: str = "current_player",
-        render_scale: float = 1.0,
-        render_names: Sequence[str] | None = None,
+        **options: Unpack[TableOptions],
     ) -> None:
         """Make an environment. Call ``reset`` first.
 
@@ -112,39 +103,33 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             HeartsError: if an argument is invalid. The message names it and the fix.
         """
-        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
-        self.table = raw_env(
+        self.table = table = raw_env(
             rules,
             players,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            dtype=dtype,
             action_mask="info",  # added here: it is empty after `terminate`
-            illegal_action="revoke" if illegal_action == "revoke" else "raise",
-            max_deals=max_deals,
-            render_mode=render_mode,
-            render_for=render_for,
-            render_scale=render_scale,
-            render_names=render_names,
+            **options,
         )
-        self.rules = rules = self.table.rules
-        self.render_mode = self.table.render_mode
+        self.illegal_action = table.illegal_action
+        if self.illegal_action == "terminate":
+            table.illegal_action = "raise"  # `step` ends the episode
+        self.rules = rules = table.rules
+        self.render_mode = table.render_mode
         self.opponents = OpponentPool.of(opponent, rules)
         self.skip_forced = check_flag("skip_forced", skip_forced)
         self._seat_wanted = check_seat(rules, seat)
         self.seat = max(self._seat_wanted, 0)
-        self.form = ObservationFormat(rules, observation, dtype, action_mask)
+        form = table.observation_format
+        self.form = ObservationFormat(rules, form.encoder, form.dtype, action_mask)
         self.observation_space: spaces.Space[Any] = self.form.space()
         self.action_space = spaces.Discrete(rules.num_actions)
         self._first: int | None = None
         self._number = 0
         self.episode_seed: int | None = None
-        self._shows_learner = self.table.drawer.shown_for == "current_player"
+        self._shows_learner = table.drawer.shown_for == "current_player"
         self._cast: list[Opponent] = []
         self._compiled: list[Baseline | None] = []  # the compiled baselines of the cast
         self._is_over = True
-        self._no_result = no_result(rules, is_match=episode == "match")
+        self._no_result = no_result(rules, is_match=table.episode == "match")
         self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
         self._info: dict[str, Any] = {}  # copied for each step during an episode
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from hearts_agents.envs.arena import Finished
+from hearts_agents.envs.arena import Arena, ArenaOptions, Finished
 from hearts_agents.envs.vector import HeartsVectorEnv, check_options
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arguments import check_seed, listed
 from hearts_env.support.arrays import Array
+from hearts_env.support.keywords import takes
 
 
 class HeartsSB3VecEnv(VecEnv):
@@ -36,6 +37,7 @@ class HeartsSB3VecEnv(VecEnv):
     ``TimeLimit.truncated``. ``action_mask`` always belongs to the returned observation.
     """
 
+    @takes(ArenaOptions, Arena)
     def __init__(
         self,
         num_envs: int = 1,
@@ -43,7 +45,7 @@ class HeartsSB3VecEnv(VecEnv):
         players: int | None = None,
         *,
         seed: int | None = None,
-        **options: Any,
+        **options: Unpack[ArenaOptions],
     ) -> None:
         """Make the environments. Call ``reset`` first.
 
@@ -54,16 +56,12 @@ class HeartsSB3VecEnv(VecEnv):
             seed: the seed of the first environment, from which the others count up. If None, the
                 seeds are random. A later ``seed(n)``, which models call, takes effect at the next
                 reset.
-            **options: all other arguments of `HeartsVectorEnv` except ``autoreset_mode``.
+            **options: all other arguments of `HeartsVectorEnv` except ``autoreset_mode`` and
+                ``render_mode``.
 
         Raises:
             HeartsError: if an argument is invalid. The message names it and the fix.
         """
-        if "autoreset_mode" in options:
-            raise HeartsError(
-                "autoreset_mode: stable-baselines3 begins the next episode in the same step; omit "
-                "it, or take HeartsVectorEnv"
-            )
         self.vector = HeartsVectorEnv(
             num_envs, rules, players, autoreset_mode=AutoresetMode.SAME_STEP, **options
         )

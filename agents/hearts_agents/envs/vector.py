@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
@@ -13,15 +13,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hearts_agents.envs.arena import Arena, Finished
+from hearts_agents.envs.arena import Arena, ArenaOptions, Finished
 from hearts_agents.envs.opponents import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env.encoders import Encoder
 from hearts_env.envs.infos import read_only_values
-from hearts_env.envs.observations import DType, Observation
+from hearts_env.envs.observations import Observation
 from hearts_env.support.arguments import whole
 from hearts_env.support.arrays import Array, Ints
 from hearts_env.support.errors import quoted
+from hearts_env.support.keywords import takes
 
 
 class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
@@ -47,6 +47,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
+    @takes(ArenaOptions, Arena)
     def __init__(  # noqa: D417  # the others are those of HeartsEnv
         self,
         num_envs: int = 1,
@@ -54,18 +55,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         players: int | None = None,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
-        num_threads: int = 1,
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        dtype: DType = None,
-        action_mask: str = "info",
-        illegal_action: str = "terminate",
-        max_deals: int | None = None,
         render_mode: str | None = None,
+        **options: Unpack[ArenaOptions],
     ) -> None:
         """Make the environments. Call ``reset`` first.
 
@@ -87,22 +78,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
                 "a single one with gymnasium.make"
             )
         self._mode = _check_mode(autoreset_mode)
-        self.arena = Arena(
-            num_envs,
-            num_threads,
-            rules,
-            players,
-            opponent=opponent,
-            seat=seat,
-            skip_forced=skip_forced,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            dtype=dtype,
-            action_mask=action_mask,
-            illegal_action=illegal_action,
-            max_deals=max_deals,
-        )
+        self.arena = Arena(num_envs, rules, players, **options)
         self.arena.acts_when_over = self._mode is AutoresetMode.NEXT_STEP
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs

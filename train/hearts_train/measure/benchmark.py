@@ -41,6 +41,7 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number, check_path
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import json_object, read_limited
+from hearts_env.support.keywords import takes
 from hearts_env.support.progress import Show, silent
 from hearts_env.support.tables import ResultTable
 from hearts_train.measure.contest import Contest, check_deals
@@ -54,7 +55,7 @@ from hearts_train.measure.evaluation import (
     platform_versions,
 )
 from hearts_train.measure.participants import AgentLike
-from hearts_train.measure.settings import WorkerSettings, takes
+from hearts_train.measure.settings import WorkerSettings
 from hearts_train.measure.statistics import mean_and_interval, rounded
 from hearts_train.store import misfit
 

@@ -19,6 +19,7 @@ import numpy as np
 from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Floats
+from hearts_env.support.keywords import takes
 from hearts_env.support.progress import Show, silent
 from hearts_env.support.tables import ResultTable, visible
 from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
@@ -26,7 +27,7 @@ from hearts_train.measure.display import short_names
 from hearts_train.measure.duel import Block, Example, first_examples
 from hearts_train.measure.evaluation import Result
 from hearts_train.measure.participants import AgentLike, distinct_names
-from hearts_train.measure.settings import PlaySettings, takes
+from hearts_train.measure.settings import PlaySettings
 from hearts_train.measure.statistics import (
     FIRST_LOOK,
     HIGH,

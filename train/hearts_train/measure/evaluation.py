@@ -38,6 +38,7 @@ from hearts_env import HeartsError, Rules, __version__, settle
 from hearts_env.render.scene import count_text
 from hearts_env.support.arguments import check_path, listed
 from hearts_env.support.errors import quoted
+from hearts_env.support.keywords import takes
 from hearts_env.support.progress import Progress, Show, no_progress, silent
 from hearts_env.support.tables import ResultTable
 from hearts_train.measure.contest import (
@@ -69,7 +70,7 @@ from hearts_train.measure.duel import (
     first_examples,
 )
 from hearts_train.measure.participants import AgentLike
-from hearts_train.measure.settings import PlaySettings, takes
+from hearts_train.measure.settings import PlaySettings
 from hearts_train.measure.statistics import mean_and_interval
 
 File = str | os.PathLike[str]

@@ -23,6 +23,7 @@ import numpy as np
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.arguments import check_is
 from hearts_env.support.arrays import Floats
+from hearts_env.support.keywords import takes
 from hearts_env.support.progress import Show, silent
 from hearts_env.support.tables import ResultTable
 from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, Task, check_deals, num_deals
@@ -35,7 +36,7 @@ from hearts_train.measure.display import (
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Evaluation, plain, platform_versions, result_of
 from hearts_train.measure.participants import AgentLike, distinct_names
-from hearts_train.measure.settings import PlaySettings, takes
+from hearts_train.measure.settings import PlaySettings
 from hearts_train.measure.statistics import Interval, mean_and_interval, rounded
 
 ELO = 400 / np.log(10)
