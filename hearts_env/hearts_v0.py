@@ -160,8 +160,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         rules: the rules.
         match: the `Match` that ``game`` belongs to, or None in deal episodes. Read both or clone
             them for search, but play only through ``step``.
-        episode_seed: the seed of this episode. ``Game.deal(rules, env.episode_seed)`` deals the
-            same cards. None before the first ``reset``.
+        episode_seed: the seed of this episode, or None before the first ``reset``.
+            ``Game.deal(rules, env.episode_seed)`` deals the same cards.
         encoder: the encoder, which writes the array of an observation.
         observation_format: the dtype of that array and the place of the mask.
         episode: ``deal`` or ``match``.
@@ -171,11 +171,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         agent_selection: the acting agent.
         rewards: each agent's reward for the last step, current after every ``reset`` and ``step``,
             as are ``terminations`` and ``truncations``.
-        infos: each agent's info, current as ``rewards`` is, and the one that ``last`` returns. An
-            entry that you add to it stays until the agent's next action or the end of the deal. All
-            arrays are read-only except the acting agent's mask, which every caller shares until
-            the next step. PettingZoo's ``api_test`` requires that mask to be writeable. No rule
-            reads it.
+        infos: each agent's info, which ``last`` also returns, current after every ``reset`` and
+            ``step``. An entry that you add to it stays until the agent's next action or the end of
+            the deal. All arrays are read-only except the acting agent's mask, which all callers
+            share until the next step. PettingZoo's ``api_test`` requires that mask to be writeable.
+            No rule reads it.
         state_space: the space of ``state()``.
         action_spaces: each agent's action space.
         observation_spaces: each agent's observation space.
@@ -268,7 +268,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
         """Return ``Dict(observation=Box, action_mask=Box)``, or the first box alone.
 
-        Under ``action_mask="info"`` it is the box alone.
+        Under ``action_mask="info"`` the space is the first box alone.
         """
         return self.observation_spaces[self._agent_of(agent)]
 
@@ -293,7 +293,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     @property
     def is_over(self) -> bool:
-        """True once the episode has ended, and before the first: no agent is to act."""
+        """True before the first episode and once the episode has ended. No agent is to act then."""
         agent = self.agent_selection
         return self.terminations.get(agent, True) or self.truncations[agent]
 
@@ -321,7 +321,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observe: if False, the observation is None.
 
         Raises:
-            HeartsError: before the first ``reset`` and after the last agent's end.
+            HeartsError: if no agent is to act: before the first ``reset``, and after the end of the
+                last agent.
         """
         if self._game is None or not self.agents:
             raise HeartsError("last: no agent is to act; call reset() to start an episode")
@@ -340,7 +341,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         )
 
     def state(self) -> FloatArray:
-        """Return the perfect-information array; ``game.state.state_blocks`` lists its parts."""
+        """Return the perfect-information array. ``game.state.state_blocks`` lists its parts."""
         pool = 0 if self.match is None else self.match.pool
         return encode_state(self.game, self._totals, pool)
 
@@ -351,10 +352,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         Args:
             seed: the seed of the episode, which plays ``Game.deal(rules, seed)`` or
                 ``Match(rules, seed)``. If None, the next seed of the stream that the last given
-                seed began, or a random one if there was none.
+                seed began, or of a random stream if none was given.
             options: ``deal`` (``{"hands": ..., "kitty": ...}``, a hand history or a `Game`),
-                ``deal_number`` and ``dealer``; or ``game``, a `Game` of the same rules, which the
-                episode continues from any point. The game itself is not changed.
+                ``deal_number`` and ``dealer``. Or ``game``, a `Game` of the same rules, which the
+                episode continues from any point. The game itself is not changed. If None, the seed
+                decides.
 
         Raises:
             HeartsError: if the seed, an option or the deal is invalid. Nothing has changed.
@@ -455,12 +457,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._stop(game, self.terminations)
 
     def _forget_rewards(self, agent: str) -> None:
-        """Clear the rewards of the last step, and those of `agent` since its last action."""
+        """Clear the rewards of the last step, and the sum of `agent` since its last action."""
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards[agent] = 0.0
 
     def _pay(self, rewards: list[float] | None) -> None:
-        """Add rewards, one per seat, or nothing if None."""
+        """Add one reward per seat. If `rewards` is None, do nothing."""
         if rewards is not None:
             for agent, reward in zip(self.possible_agents, rewards, strict=True):
                 self.rewards[agent] += reward

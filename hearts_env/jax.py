@@ -181,7 +181,7 @@ class Hearts:
         Args:
             state: the state.
             action: the action, int32.
-            key: ignored, as play is deterministic.
+            key: ignored, because play is deterministic. It may be None.
         """
         card = jnp.arange(self.num_actions) == action
         is_legal = (card & state.legal_action_mask).any()

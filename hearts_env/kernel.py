@@ -13,9 +13,9 @@ to high). Sets of cards are bit masks. Actions are cards and, after a moon under
 `STATE` lists the fields of a state, one per line below: name, meaning, value in an empty state, and
 who may know it. A state has `R_STATE_SIZE` numbers: first the shared fields, then `SEAT` numbers
 per seat (``s[HANDS + SEAT * p]`` is the hand of seat p), then the history, seven plays per word
-(``card_at``, ``seat_at``). The constant with a field's name is its place, for a seat's field that
-of seat 0. `RULES` lists the fields of a rule set. To change a layout, change these lines:
-everything else reads the constants.
+(``card_at``, ``seat_at``). The constant with a field's name is the field's place. If every seat has
+the field, it is the place for seat 0. `RULES` lists the fields of a rule set. To change a layout,
+change these lines: everything else reads the constants.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ class Field(NamedTuple):
 
     Attributes:
         name: the name of its constant.
-        start: its place: the index of its first element (of seat 0, if every seat has one).
+        start: its place, which is the index of its first element (for seat 0 if every seat has the
+            field).
         size: its number of elements.
         meaning: its meaning.
         empty: each element's value in an empty state, or None if dealing sets it.
         who: the players who may know it: `ALL`, `OWN` or `NOBODY`.
-        is_seats: True if every seat has one, `SEAT` places apart.
+        is_seats: True if every seat has the field, `SEAT` places apart.
     """
 
     name: str
@@ -212,7 +213,7 @@ def mix(x: int | np.uint64) -> np.uint64:
 
 @jit
 def random_card(rng: NDArray[np.uint64], mask: int) -> int:
-    """Draw an element of a non-empty set of n, uniformly to within n / 2**64."""
+    """Draw a card of a set of n cards (not 0), uniformly to within n / 2**64."""
     rng[0] += np.uint64(0x9E3779B97F4A7C15)
     skip = np.int64(mix(rng[0]) % np.uint64(popcount(mask)))
     for _ in range(skip):
@@ -233,7 +234,7 @@ def mask_points(r: Vector, mask: int) -> int:
 
 @jit
 def cards_left(r: Vector, s: Vector, p: int) -> int:
-    """Return the number of cards that player `p` holds, which all may know."""
+    """Return the number of cards that player `p` holds, which is public."""
     return r[R_HAND_SIZE] - popcount(s[PLAYED + SEAT * p])
 
 
@@ -282,7 +283,7 @@ def legal_leads(r: Vector, s: Vector, hand: int) -> int:
 
 @inlined
 def unbroken_company(r: Vector) -> int:
-    """Return the other cards that a hand may hold and still lead an unbroken heart, as a mask."""
+    """Return the cards beside which a hand may lead a heart before hearts are broken, as a mask."""
     if r[R_UNBROKEN_LEAD] == SPADES_OR_HEARTS:
         return r[R_SUIT_MASK + SPADES]
     if r[R_UNBROKEN_LEAD] == QUEEN_FREES_HEARTS:
@@ -334,7 +335,7 @@ def status(r: Vector, s: Vector) -> int:
 
 @jit
 def penalty_at_stake(r: Vector, s: Vector) -> int:
-    """Return all penalty points in play or taken. A kitty that goes to no one is not in play."""
+    """Return all penalty points in play or taken. A kitty that no player gets is not in play."""
     mask = r[R_DECK]
     if r[R_KITTY_TO] == KITTY_NOBODY:
         mask &= ~s[KITTY]
@@ -343,7 +344,7 @@ def penalty_at_stake(r: Vector, s: Vector) -> int:
 
 @jit
 def score(r: Vector, s: Vector, p: int) -> int:
-    """Return the score of player `p`; before the end as if the game stopped now, without a moon."""
+    """Return the score of player `p`. Before the end, it has the points so far and no moon."""
     if s[REVOKER] >= 0:
         return penalty_at_stake(r, s) if p == s[REVOKER] else 0
     shooter = s[SHOOTER]
@@ -472,7 +473,7 @@ def pass_card(r: Vector, s: Vector, card: int) -> None:
 
 @inlined
 def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
-    """Record what a lead proves about the hands, in place."""
+    """Record the facts about the hands that a lead proves, in place."""
     if s[TRICK_NUM] == 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
         # No hand has a lower card: of any suit, or (any_club) of an earlier suit.
         if r[R_FIRST_LEAD] == LOWEST_CLUB:
@@ -488,7 +489,7 @@ def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
 
 @inlined
 def note_void(r: Vector, s: Vector, player: int, card: int, led: int) -> None:
-    """Record what a card of another suit than the led one proves, and break hearts, in place."""
+    """Record the facts that a discard proves, and break hearts if it does, in place."""
     follow = s[HANDS + SEAT * player] & r[R_SUIT_MASK + led]
     dodging = r[R_QUEEN_ANY_TIME] and r[R_QUEEN] >> card & 1
     could_break = r[R_BREAK_ON] == BREAK_VOID and not s[BROKEN]
@@ -642,7 +643,7 @@ def replay(r: Vector, s: Vector, actions: Vector) -> int:
 
 @jit
 def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int:
-    """Write the deal of `s` before its first action and the actions since; return their number.
+    """Write the deal of `s` before its first action, and its actions. Return their number.
 
     `actions` has at least `MAX_PAST` elements. A revoke is -1. A state does not record the order in
     which a player chose cards to pass. They count as chosen in deck order.

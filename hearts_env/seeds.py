@@ -3,7 +3,7 @@
 ``derived_seed`` and ``stream_seed`` mix well, but they can be inverted: one result reveals the
 others, and with them the cards. Numbers that a player may see while cards are hidden come from
 ``secret_seed`` and ``episode_seed``, which cannot be inverted. Small seeds (0, 1, 2, ...) can still
-be found by trying all of them. Draw a large seed where that matters.
+be found by trying all of them. If that matters, draw a large seed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _U = np.uint64
 
 
 def derived_seed(seed: int, number: int) -> int:
-    """Return the seed of this number that follows from `seed`, in [0, 2**63)."""
+    """Return seed number `number` that follows from `seed`, in [0, 2**63)."""
     return int(k.mix(_U((seed + int(k.mix(_U(number)))) % 2**64))) >> 1
 
 
 @jit
 def stream_seed(seed: int, stream: int, number: int) -> np.int64:
-    """Return the seed of this number in one of many streams of `seed`, in [0, 2**63)."""
+    """Return seed number `number` in stream number `stream` of `seed`, in [0, 2**63)."""
     start = k.mix(_U(seed) + k.mix(_U(stream)))
     return np.int64(k.mix(start + _U(number)) >> _U(1))
 
@@ -37,8 +37,8 @@ def secret_seed(seed: int, *purpose: int | str) -> int:
     purposes.
 
     Args:
-        seed: any int; the secret.
-        purpose: words and ints that name the purpose.
+        seed: any int, which is the secret.
+        *purpose: words and ints that name the purpose.
     """
     words = [repr(part if isinstance(part, str) else int(part)) for part in purpose]
     key = blake2b(str(int(seed)).encode(), digest_size=32).digest()
@@ -93,7 +93,7 @@ def siphash(key0: np.uint64, key1: np.uint64, message: np.uint64) -> np.uint64:
 def episode_seed(first: int, number: int) -> np.int64:
     """Return the seed of episode `number`, from 0, after a reset with the secret seed `first`.
 
-    Anyone who holds a vector environment can read the seeds of its current episodes
-    (``episode_seeds``), which must not lead to those of later episodes.
+    Code with access to a vector environment can read the seeds of its current episodes
+    (``episode_seeds``). They must not reveal the seeds of later episodes.
     """
     return np.int64(siphash(_U(first), _U(0), _U(number)) >> _U(1))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("agents/hearts_agents",)
+PACKAGES = ("hearts_env", "agents/hearts_agents")
 
 _SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Fields):")
 _ENTRY = re.compile(r" {4}(\S[^:]*): (.*)")

@@ -132,11 +132,11 @@ class BatchGame:
     def observe(
         self, out: Array | None = None, *, games: Array | None = None, players: Array | None = None
     ) -> Array:
-        """Return the observation of each game's player to act, ``(num_games, *space.shape)``.
+        """Return the observation of the player to act in each game, ``(num_games, *space.shape)``.
 
         Args:
-            out: an array to write to and return, of the space's dtype, float32 or float16. It is a
-                NumPy array, such as ``tensor.numpy()``. If None, a new array of the space's dtype.
+            out: a NumPy array to write to and return, such as ``tensor.numpy()``. Its dtype is the
+                space's dtype, float32 or float16. If None, a new array of the space's dtype.
             games: the numbers of some games. If None, all games.
             players: the observing seat of each game. If None, the player to act.
 
@@ -179,7 +179,7 @@ class BatchGame:
         return array if out is None else out
 
     def random_actions(self, *, games: Array | None = None) -> k.Vector:
-        """Draw a legal action in each game uniformly, 0 if it is over, ``(num_games,) int64``.
+        """Draw a legal action in each game uniformly, or 0 if it is over, ``(num_games,) int64``.
 
         Game i has its own random stream, the same for any number of games and threads.
         """
@@ -203,7 +203,7 @@ class BatchGame:
         return BatchView(self.rules, vectors, players)
 
     def game(self, index: int) -> Game:
-        """Return game `index` as an independent ``Game`` with its past, as ``Game.from_state``.
+        """Return game `index` as an independent ``Game`` with its past (see ``Game.from_state``).
 
         Raises:
             HeartsError: if `index` is not a game of this batch.
@@ -221,7 +221,7 @@ class BatchGame:
 
         Raises:
             IllegalActionError: if actions are illegal. The message names their games.
-            HeartsError: unless `actions` has one int per game.
+            HeartsError: if `actions` does not have one int per game.
         """
         rows = self._rows(games, once=True)
         acts = check_numbers("actions", actions, len(rows))
@@ -277,7 +277,7 @@ class BatchGame:
         return (shown if observations is None else observations, mask if masks is None else masks)
 
     def _prepare_step(self) -> k.Vector:
-        """Choose the fused step, and return its words, which ``loops.give_step`` completes."""
+        """Choose the fused step. Return its words, which ``loops.give_step`` completes."""
         if COMPILES and type(self.encoder) is FlatEncoder:
             step = loops.frozen_step(self.rules) if self._is_frozen else loops.flat_step
             self._fused = DirectCall(step)
@@ -314,11 +314,12 @@ class BatchGame:
         """Begin new deals in all games or some.
 
         Args:
-            seeds: the seed of each new deal, ints in [0, 2**63). If None, each game's next deal.
+            seeds: the seed of each new deal, ints in [0, 2**63). If None, each game begins its next
+                deal.
             games: the numbers of some games, each once. If None, all games.
 
         Raises:
-            DealError: unless `seeds` has one int in [0, 2**63) per game.
+            DealError: if `seeds` does not have one int in [0, 2**63) per game.
             HeartsError: if a game is out of range or listed twice.
         """
         rows = self._rows(games, once=True)
@@ -352,11 +353,11 @@ class BatchGame:
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Continue from a result of ``state`` of a batch with the same rules, size and seed.
+        """Continue from the ``state`` of a batch with the same rules, size and seed.
 
         Raises:
-            HeartsError: if an array is missing or has another shape, or play does not lead to a
-                state in it. The batch is unchanged.
+            HeartsError: if an array is missing or has another shape, or play cannot lead to one of
+                its states. The batch is unchanged.
         """
         check_is("state", state, Mapping, "give what BatchGame.state() has returned")
         own = self._arrays()
@@ -382,7 +383,7 @@ class BatchGame:
         loops.write_legal(self.rules.vector, self.states, self.legal)
 
     def _arrays(self) -> dict[str, Array]:
-        """The arrays that ``state`` copies and ``restore`` writes to."""
+        """Return the arrays that ``state`` copies and ``restore`` writes to."""
         return {
             "states": self.states,
             "seeds": self.seeds,
@@ -394,7 +395,7 @@ class BatchGame:
 
     # -- helpers ----------------------------------------------------------------------------------
     def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
-        """Return the numbers of games, checked. If `once`, none may come twice."""
+        """Return the numbers of games after checking them. If `once`, no game may come twice."""
         if games is None:
             return self._all
         rows = whole_numbers(games)

@@ -46,7 +46,7 @@ def write_masks(legal: k.Vector, games: k.Vector, masks: NDArray[np.int8]) -> No
 
 @jit
 def seed_random(random: NDArray[np.uint64], seed: int) -> None:
-    """Begin each game's stream of random actions, in place."""
+    """Seed each game's stream of random actions, in place."""
     for g in range(len(random)):
         random[g] = k.mix(k.mix(np.uint64(seed)) + np.uint64(g))
 
@@ -149,7 +149,7 @@ def _play_one(r: k.Vector, tables: Tables, g: int, action: int, seed: int, autod
 def play(
     r: k.Vector, tables: Tables, games: k.Vector, actions: k.Vector, seed: int, autodeal: int
 ) -> None:
-    """Play an action in each of `games`. Deal again those that end, in place."""
+    """Play an action in each of `games`. Deal the finished games again, all in place."""
     for i in range(len(games)):
         _play_one(r, tables, games[i], actions[i], seed, autodeal)
 
@@ -165,7 +165,7 @@ def step(
     observations: NDArray[np.int8],
     masks: NDArray[np.int8],
 ) -> None:
-    """Play each of `games` as ``play``, and write its observation and mask, in place."""
+    """Do ``play`` in each of `games`. Write its observation and mask, in place."""
     width = len(masks) // len(games) if len(games) else 0
     for i in range(len(games)):
         g = games[i]
@@ -262,7 +262,7 @@ def flat_step(address: int, first: int, last: int) -> int:
 
 @functools.lru_cache(maxsize=64)
 def frozen_step(rules: Rules) -> Any:
-    """Return ``flat_step`` compiled for these rules alone, which runs in about half the time.
+    """Return ``flat_step`` compiled for these rules alone, which halves its time.
 
     The compiler's cache tells rule sets apart by the function's closure, so the closure holds only
     the rules' vector.
@@ -285,7 +285,7 @@ def revoke(
     done: NDArray[np.bool_],
     scores: k.Vector,
 ) -> None:
-    """End each of `games` that is not over, as ``kernel.revoke``, in place."""
+    """End each of `games` that is not over, as ``kernel.revoke`` does, in place."""
     for i in range(len(games)):
         g = games[i]
         s = states[g]

@@ -73,7 +73,7 @@ class BatchView:
         return table.view(np.bool_)
 
     def observe(self, observation: str | Encoder = "flat") -> Array:
-        """Return the observation of each view, ``(len, *space.shape)`` of the space's dtype.
+        """Return the observation of each view, ``(len, *space.shape)``, in the space's dtype.
 
         Built-in encoders write all of them in one compiled call.
 

@@ -43,7 +43,7 @@ OWN_WRITERS: Mapping[str, Writer] = {name: own.write_state for name, own in ENCO
 def register_encoder(name: str, encoder: Encoder) -> None:
     """Register an encoder under a name, which every `observation` argument then accepts.
 
-    A second encoder of the same name replaces the first.
+    A later encoder of the same name replaces the earlier one.
 
     Raises:
         HeartsError: if `name` is not text or is the name of a built-in encoder, or `encoder` is
@@ -87,7 +87,7 @@ class Encoding:
     """
 
     def __init__(self, encoder: Encoder, rules: Rules) -> None:
-        """Bind an encoder. ``encoding`` keeps those of built-in encoders."""
+        """Bind an encoder. ``encoding`` keeps the bindings of built-in encoders."""
         space = encoder.space(rules)
         self.encoder, self.rules = encoder, rules
         self.shape, self.dtype = space.shape, space.dtype
@@ -103,7 +103,7 @@ class Encoding:
         self.step = step_row if type(encoder) is FlatEncoder else None
 
     def observe(self, state: Array, player: int, out: Array | None = None) -> Array:
-        """Return the observation that `player` has of `state`, a new array unless `out` is given.
+        """Return the observation that `player` has of `state`. If `out` is None, in a new array.
 
         Raises:
             HeartsError: if a built-in encoder cannot write to `out`.
@@ -118,7 +118,8 @@ class Encoding:
     ) -> Array:
         """Return the observation that ``players[i]`` has of ``states[games[i]]`` for each i.
 
-        The arguments are those of ``BatchEncoder.write_many``. If `out` is None, a new array.
+        The arguments are those of ``BatchEncoder.write_many``. If `out` is None, the result is a
+        new array.
         """
         if out is None:
             out = np.zeros((len(games), *self.shape), self.dtype)
@@ -138,10 +139,10 @@ _own_encoding = functools.lru_cache(maxsize=256)(Encoding)
 def encoding(observation: str | Encoder, rules: Rules) -> Encoding:
     """Return an encoder, or the encoder of a name, bound to rules.
 
-    Those of built-in encoders are kept, because making a space is slow.
+    The bindings of built-in encoders are kept, because making a space is slow.
 
     Raises:
-        HeartsError: as ``make_encoder``.
+        HeartsError: if ``make_encoder`` refuses `observation`.
     """
     encoder: Any = make_encoder(observation)
     bind = _own_encoding if type(encoder) in _OWN_TYPES else Encoding
@@ -149,7 +150,7 @@ def encoding(observation: str | Encoder, rules: Rules) -> Encoding:
 
 
 def _writes_many(kind: type) -> bool:
-    """Return True if a class inherits no ``write_many`` that is older than its ``write``.
+    """Return True if the class that last overrides one of the two has ``write_many``.
 
     A subclass that overrides ``write`` alone would otherwise get observations of its base class.
     """

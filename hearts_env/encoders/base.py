@@ -44,7 +44,7 @@ class BatchEncoder:
         """Write the observation of `view` over `out`, in place.
 
         Raises:
-            HeartsError: unless `out` has the space's shape and dtype. Nothing is written.
+            HeartsError: if `out` does not have the space's shape and dtype. Nothing is written.
         """
         self.write_state(view.rules, view.vector, view.player, out)
 

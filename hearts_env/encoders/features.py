@@ -46,8 +46,9 @@ def pack(
 ) -> int:
     """Write the facts of ``observation_blocks`` that `player` may know, and return their size.
 
-    `s` is a state or a view's state. `words` has one bit per place, the first the lowest.
-    ``stack_words`` are enough for all rules (seven players fill 23).
+    `s` is a state or the state of a view. `words` has one bit per place of the observation, from
+    the lowest bit of the first word on. ``stack_words`` are enough for all rules (seven players
+    fill 23).
     """
     n, num_cards = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     exchange, kitty = r[k.R_PASS_COUNT] > 0, r[k.R_KITTY_TO] != k.KITTY_NOBODY
@@ -96,7 +97,7 @@ def pack(
 def put(
     words: NDArray[np.uint64], word: np.uint64, at: int, mask: int, size: int
 ) -> tuple[np.uint64, int]:
-    """Append the `size` (1 to 64) bits of `mask` at bit `at`, and return the open word and the end.
+    """Append `size` (1 to 64) bits of `mask` at bit `at`. Return the open word and the end.
 
     A word is written when it is full.
     """
@@ -119,13 +120,13 @@ def seat_at(n: int, player: int, away: int) -> int:
 
 @inlined
 def situation(s: k.Vector, player: int) -> int:
-    """Return a bit for the observer to act, a bit for broken hearts, and the phase, one-hot."""
+    """Return a bit if the observer is to act, a bit if hearts are broken, and the one-hot phase."""
     return (s[k.PLAYER] == player) | s[k.BROKEN] << 1 | 4 << s[k.PHASE]
 
 
 @inlined
 def tells_dodged(r: k.Vector) -> bool:
-    """Return True if the suit on which the queen was played may prove something."""
+    """Return True if the suit on which the queen was played may prove facts about a hand."""
     return r[k.R_QUEEN_ANY_TIME] != 0 and r[k.R_BREAK_ON] == k.BREAK_VOID
 
 
@@ -174,7 +175,7 @@ def point_cards(r: k.Vector, taken: int) -> int:
 
 @inlined
 def total_steps(total: int, scale: int) -> int:
-    """Return a total as a thermometer: bit j is set from (j + 1) tenths of `scale` on."""
+    """Return a total as bits: bit j is set if the total is at least (j + 1) tenths of `scale`."""
     if total <= 0:
         return 0
     steps = TOTAL_STEPS * total // scale if total < scale else TOTAL_STEPS

@@ -58,8 +58,8 @@ def step_row(
 ) -> int:
     """Play an action. Write the next player's mask over `mask` and its observation over `out`.
 
-    Return the new ``status``, or -1 if the action is illegal and nothing has changed. At the end of
-    the deal, `mask` and `out` are not written.
+    Return the new ``status``, or -1 if the action is illegal. In that case nothing has changed. At
+    the end of the deal, `mask` and `out` are not written.
     """
     status = k.step(r, s, action)
     if status >= 0 and s[k.PHASE] != k.OVER:

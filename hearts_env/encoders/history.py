@@ -24,8 +24,8 @@ _PLAY, _HAND, _PASSED, _RECEIVED, _KITTY, _SEAT = range(6)
 class HistoryEncoder(BatchEncoder):
     """A padded sequence of zeros and ones, ``(rows, columns) int8``.
 
-    The first rows show the present: the hand, the exchange, the kitty, and each seat's voids and
-    total. Then comes one row per card played, in order. The rest is zeros. The columns show the
+    The first rows show the present: the hand, the exchange, the kitty, and the voids and total of
+    each seat. Then comes one row per card played, in order. The rest is zeros. The columns show the
     kind of the row, its cards, its seat, and facts about the present.
     """
 
@@ -73,7 +73,7 @@ class HistoryEncoder(BatchEncoder):
         write_sequences(rules.vector, _kinds(self, rules), states, games, players, out)
 
     def decode(self, rules: Rules, observation: Array) -> list[dict[str, int]]:
-        """Return every row that is not padding, its columns as bit masks by name."""
+        """Return every row that is not padding, as the bit masks of its columns by name."""
         rows = []
         for row in observation:
             if not row.any():

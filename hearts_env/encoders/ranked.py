@@ -1,4 +1,4 @@
-"""``ranked`` (``flat`` and the ranks among the cards still out) and ``recall`` (also the past)."""
+"""``ranked``: ``flat`` and the ranks among the cards still out. ``recall``: also the past."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hearts_env.support.jit import inlined, jit
 
 @inlined
 def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np.uint64]) -> int:
-    """Append the facts that ``flat`` omits to `words`, from bit `at` on, and return the end."""
+    """Append to `words` the facts that ``flat`` omits, from bit `at` on. Return the end."""
     n, size = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     hand, trick, others = s[k.HANDS + k.SEAT * player], s[k.TRICK_MASK], 0
     for away in range(1, n):
@@ -95,8 +95,8 @@ def write_recall_rows(
 class RankedEncoder(FlatEncoder):
     """The bits of ``flat``, and the ranks of all cards among those still out.
 
-    A network takes long to learn which card is the highest left in its suit and how many are out
-    against it. These bits state it (measured in docs/champion.md).
+    A network takes long to learn which card is the highest left in its suit, and how many higher
+    cards are out. These bits state both. docs/champion.md has the gain.
     """
 
     name = "ranked"
@@ -128,8 +128,9 @@ class RankedEncoder(FlatEncoder):
 class RecallEncoder(RankedEncoder):
     """The bits of ``ranked``, and the past trick by trick: perfect recall in one row.
 
-    ``flat`` and ``ranked`` omit the order of play, so information sets share observations: in
-    `mini` seven of ten do. Here each information set of a deal has its own.
+    ``flat`` and ``ranked`` omit the order of play, so different information sets share observations
+    (in `mini` seven of ten do). In ``recall`` each information set of a deal has its own
+    observation.
     """
 
     name = "recall"

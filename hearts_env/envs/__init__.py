@@ -1,7 +1,8 @@
 """The parts that all environments share (spaces, infos, rewards, resets, drawing), and their names.
 
 ``hearts_env.hearts_v0`` is the PettingZoo environment. ``import hearts_env`` registers all
-environments with Gymnasium and PettingZoo by name. No environment is imported before one is made.
+environments with Gymnasium and PettingZoo by name. An environment's module is imported when the
+first environment is made.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import gymnasium
 
 GYMNASIUM_ID, PETTINGZOO_ID = "hearts_env/Hearts-v0", "hearts_env/hearts-v0"
-"""The names in each library's spelling. Both libraries know both."""
+"""The names in the spelling of each library. Both names work in both libraries."""
 
 
 def register_envs() -> None:

@@ -80,7 +80,7 @@ class Drawer:
 
         Args:
             game: the game to draw.
-            totals: each seat's points or chips before this deal.
+            totals: each seat's points or chips before this deal. If None, the totals of the game.
             offender: the seat that ended the game by an illegal action, or None.
             is_over: if True, play has been stopped.
 

@@ -1,7 +1,7 @@
 """The environments' infos about a deal, with the same keys and types at every step.
 
-During a deal they have the values of ``no_result``: zeros, and -1 for no seat. These constants
-reveal no hidden card.
+During a deal infos have the constant values of ``no_result``, which reveal no hidden card: zeros,
+and -1 for no seat.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def result_of(
 
     Args:
         game: the deal.
-        match: the match that the deal belongs to, in which it is settled. If None, a deal episode.
+        match: the match in which the deal has been settled. If None, the episode is a single deal.
         offender: the seat that ended the episode by an illegal action. If None, ``game.revoker``.
     """
     rules, n = game.rules, game.rules.players
@@ -78,7 +78,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_only_values(info: dict[str, Any]) -> dict[str, Any]:
-    """Return `info` with read-only arrays, so agents and steps may share them."""
+    """Return `info` with read-only arrays, which agents and steps may share."""
     return {
         key: read_only(value) if isinstance(value, np.ndarray) else value
         for key, value in info.items()

@@ -32,8 +32,8 @@ StepResult = tuple[
 class OrderEnforcing(OrderEnforcingWrapper):  # type: ignore[misc]
     """PettingZoo's wrapper, without its slow attribute access.
 
-    PettingZoo's goes through ``__getattr__`` several times per step. Here a property that raises
-    AttributeError falls back to ``__getattr__``, which raises PettingZoo's own error.
+    PettingZoo's wrapper goes through ``__getattr__`` several times per step. Here a property that
+    raises AttributeError falls back to ``__getattr__``, which raises PettingZoo's own error.
     """
 
     @property
@@ -110,7 +110,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     """
 
     def __init__(self, table: AECEnv, *, noop: bool = False) -> None:
-        """Give `table`, a ``hearts_v0.raw_env``, the parallel API."""
+        """Wrap `table`, a ``hearts_v0.raw_env``, in the parallel API."""
         self.has_noop = check_flag("noop", noop)
         self.aec_env = table
         self.possible_agents = table.possible_agents
@@ -252,7 +252,7 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
         return next(illegal for illegal in range(self._n) if not legal >> illegal & 1)
 
     def _observations(self, acting: str) -> dict[str, Observation]:
-        """Return the observations of all agents. `acting` is the acting agent, "" at the end."""
+        """Return the observations of all agents. `acting` is the acting agent, or "" at the end."""
         table = self.aec_env
         seen: dict[str, Observation] = {agent: table.observe(agent) for agent in table.agents}
         if self.has_noop and table.observation_format.mask_in_observation:

@@ -1,4 +1,4 @@
-"""The form of observations: their dtype, and the place of the mask, for all environments."""
+"""The form of observations in all environments: their dtype and the place of the mask."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ObservationFormat:
         self.num_actions = rules.num_actions
 
     def space(self, num_actions: int | None = None) -> spaces.Dict | spaces.Box:
-        """Return the space of one observation, its mask of `num_actions` if given."""
+        """Return the space of one observation, with a mask of `num_actions` if that is given."""
         if not self.mask_in_observation:
             return self.box
         n = self.num_actions if num_actions is None else num_actions

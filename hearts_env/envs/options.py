@@ -83,7 +83,7 @@ def check_begun(name: str, game: object, rules: Rules) -> Game:
     """Return a copy of `game` for an episode of `rules` to continue.
 
     Raises:
-        HeartsError: if it is not a Game, is over or has different rules.
+        HeartsError: if `game` is not a Game, is over or has different rules.
     """
     if not isinstance(game, Game):
         raise HeartsError(
@@ -126,7 +126,7 @@ def _check_options(options: object) -> Mapping[str, Any]:
 
 
 def _read_deal(known: object) -> Game | Mapping[str, Any]:
-    """Return the option ``deal`` with its form checked: a Game or a mapping with ``hands``."""
+    """Return the option ``deal``, a Game or a mapping with ``hands``, after checking its form."""
     if isinstance(known, str):
         return Game.from_text(known)
     if isinstance(known, Game):
@@ -155,7 +155,7 @@ def _known_deal(
 ) -> Game:
     """Return the deal `known` before its first action.
 
-    Its number, dealer and totals are those given, else those of `known`, else those of `drawn`.
+    For its number, dealer and totals the arguments come first, then `known`, then `drawn`.
     """
     rules = drawn.rules
     if isinstance(known, Game):

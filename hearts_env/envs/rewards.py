@@ -1,8 +1,8 @@
 """Rewards. This is the only place where the sign of a score flips.
 
-``earned`` is a whole number: a seat's earnings so far in a deal. A reward is the increase of this
-number, divided by ``Rewarder.scale``. So a deal's rewards have the same sum however often they are
-paid.
+``earned`` counts a seat's earnings so far in a deal, in whole numbers. A reward is the increase of
+this number, divided by ``Rewarder.scale``. So the sum of a deal's rewards does not depend on how
+often they are paid.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LATER = -1
 
 
 def _is_due(kind: int, is_over: bool) -> bool:  # noqa: FBT001
-    """Return True if a kind of reward may be paid now: ``trick`` always, others after the deal."""
+    """Return True if this kind of reward may be paid now: ``trick`` always, others after a deal."""
     return kind != LATER and (is_over or kind == TRICK)
 
 
@@ -72,7 +72,7 @@ def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
 def pay_seats(
     r: k.Vector, s: k.Vector, kind: int, paid: k.Vector, scale: float, out: NDArray[np.float64]
 ) -> bool:
-    """Write each seat's unpaid reward over `out`, and update `paid`, in place.
+    """Write each seat's unpaid reward over `out`, and update `paid`, both in place.
 
     Return True if a reward is not 0 or the deal is over. The end of a deal sets `paid` to 0. The
     arguments are as in ``pay_rows``, with one element per seat.
@@ -108,7 +108,7 @@ def pay_rows(
         rows: the games to pay.
         seats: the seat to pay in each game, ``(num_games,) int64``.
         kind: ``Rewarder.number``.
-        paid: the earnings that each was paid in this deal, ``(num_games,) int64``.
+        paid: the earnings that each of these seats was paid in this deal, ``(num_games,) int64``.
         scale: ``Rewarder.scale``.
         rewards: ``(num_games,) float64``.
     """

@@ -35,7 +35,7 @@ def settle(
         pool: chips carried over from earlier deals.
 
     Returns:
-        The net win of each player, and the new pool; ``sum(net) + new_pool == pool``.
+        The net win of each player, and the new pool. ``sum(net) + new_pool == pool``.
 
     Raises:
         HeartsError: if the method is unknown, or a number is negative or not exact.

@@ -76,8 +76,8 @@ class Game(Position):
             rules: the rules, or a preset's name.
             hands: the cards of each seat.
             kitty: the cards not dealt. If None, all cards outside the hands.
-            deal_number: the number of the deal in its match, from 0. It picks the direction of the
-                exchange.
+            deal_number: the number of the deal in its match, from 0, which picks the direction of
+                the exchange.
             dealer: the seat that dealt. The next seat is the eldest hand.
             totals: each seat's score before this deal of a match. If None, zeros.
 
@@ -173,11 +173,11 @@ class Game(Position):
             view: the view of a player.
             world: the present hand of each seat and, last, the dead cards, as ``view.worlds()`` and
                 ``view.sample_worlds`` return them.
-            seed: the seed of that draw, an int from 0.
+            seed: the seed for drawing these cards, an int of 0 or more.
 
         Raises:
             DealError: if `world` contradicts the view. The message names the contradiction.
-            HeartsError: if `view` is not a view or `seed` is not an int from 0.
+            HeartsError: if `view` is not a view or `seed` is not an int of 0 or more.
         """
         check_is("view", view, PlayerView, "give game.view(player)")
         rng = random.Random(f"hearts passes {check_seed(seed)}")
@@ -199,7 +199,7 @@ class Game(Position):
 
     @classmethod
     def _restore(cls, rules: Rules, start: k.Vector, actions: list[int]) -> Game:
-        """Return the game of a deal after legal actions. `start` becomes its ``vector``."""
+        """Return the game after legal actions from `start`. `start` becomes its ``vector``."""
         game = cls.__new__(cls)
         game._begin(rules, start)
         game._replay(actions)
@@ -441,7 +441,8 @@ class Game(Position):
         """Return the hand history: rules, deal and play. ``from_text`` reads it back.
 
         Args:
-            tags: more fields of the header, such as ``{"Player 0": "You"}``.
+            tags: more fields of the header, such as ``{"Player 0": "You"}``. If None, none are
+                added.
 
         Raises:
             NotationError: if the name of a tag is not allowed.
@@ -480,11 +481,11 @@ class Game(Position):
 
     @classmethod
     def from_text(cls, text: str) -> Game:
-        """Return the game of a hand history, its play checked.
+        """Parse a hand history of one game, and check its play.
 
         Raises:
-            NotationError: with the line, its fault and the fix, or if there is not exactly one
-                game.
+            NotationError: if a line is invalid, or there is not exactly one game. The message names
+                the line, its fault and the fix.
         """
         transcripts = parse(text)
         if len(transcripts) != 1:
@@ -507,10 +508,10 @@ class Game(Position):
 
 
 def play_transcript(transcript: Transcript) -> Game:
-    """Return the game of a transcript, its play checked.
+    """Return the game of a transcript, and check its play.
 
     Raises:
-        NotationError: with the line, its fault and the fix.
+        NotationError: if a line is invalid. The message names the line, its fault and the fix.
     """
     try:
         game = Game(
@@ -564,7 +565,7 @@ def _play_entry(game: Game, entry: Entry) -> None:
 
 
 def _is_readable(rules: Rules, state: k.Vector) -> bool:
-    """Return True if a state's deal and history are within bounds, so its past can be read."""
+    """Return True if the deal and history of a state are within bounds, so they can be read."""
     n, number = rules.players, int(state[k.NUM_PLAYED])
     left = (1 << len(rules.deck)) - 1
     for p in range(n):

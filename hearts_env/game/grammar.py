@@ -17,10 +17,11 @@ and each other event (docs/notation.md)::
     1. 0: 2C 4C
     2. 1: QS 2S
 
-``pass 2: 3C 4C QS`` lists the cards that seat 2 passes. ``7. 1: AH QS`` is trick 7, led by seat 1.
-``moon 1: others`` is a choice after a moon. ``revoke 0`` is an illegal action that ended the deal.
-``#`` begins a comment. A text may hold several games, each with its own header. Fields with other
-names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags. They do not affect play.
+``pass 2: 3C 4C QS`` lists the cards that seat 2 passes. ``7. 1: AH QS`` is trick 7, which seat 1
+leads. ``moon 1: others`` is a choice after a moon. ``revoke 0`` is an illegal action that ended the
+deal. ``#`` begins a comment. A text may hold several games, each with its own header. Fields with
+other names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags. They do not affect
+play.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def parse(text: str) -> list[Transcript]:
     """Return all deals of a text in order. Byte order marks are ignored.
 
     Raises:
-        NotationError: with the line, its fault and the fix.
+        NotationError: if a line is invalid. The message names the line, its fault and the fix.
     """
     if not isinstance(text, str):
         raise NotationError(f"history: {type(text).__name__} is not text; give a hand history")

@@ -28,7 +28,7 @@ class Standing:
                 or ``rules.stake`` chips each.
 
         Raises:
-            HeartsError: unless `totals` has one number per seat and the match is undecided.
+            HeartsError: if `totals` does not have one number per seat, or the match would be over.
         """
         self.rules = Rules.make(rules)
         self.in_chips = self.rules.settlement != "points"
@@ -172,12 +172,12 @@ class Scoreboard(Standing):
     def before(cls, game: Game) -> Scoreboard:
         """Return the scoreboard of a match before its deal `game`.
 
-        The game's deal number is the number of finished deals. The game's totals are the
-        scoreboard's, except that a match in chips starts with the stakes if all totals are 0. A
-        game does not record the pool, so the pool is 0.
+        The number of finished deals is ``game.deal_number``, and the totals are ``game.totals``. A
+        match in chips starts with the stakes if all totals are 0. A game does not record the pool,
+        so the pool is 0.
 
         Raises:
-            HeartsError: if a match is over with these totals or after so many deals.
+            HeartsError: if a match with these totals, or after this number of deals, is over.
         """
         board = Scoreboard(game.rules)
         board._begin_before(game)
@@ -192,7 +192,7 @@ class Scoreboard(Standing):
                 ``chips.points_settled``.
 
         Raises:
-            HeartsError: if the match is over, or it is not one number per seat.
+            HeartsError: if the match is over, or an argument does not have one number per seat.
         """
         if self.is_over:
             raise HeartsError("scores: the match is over; begin another Scoreboard")

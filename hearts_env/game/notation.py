@@ -24,7 +24,7 @@ class Record:
     tags: dict[str, str] = field(default_factory=dict)
 
     def names(self) -> list[str]:
-        """Return a distinct name for each seat: from its tag, or else ``player 0`` and so on."""
+        """Return a distinct name for each seat: its tag, or without one ``player 0`` and so on."""
         named = [
             self.tags.get(f"Player {seat}") or f"player {seat}"
             for seat in range(self.game.rules.players)
@@ -40,18 +40,18 @@ class Record:
 
 
 def parse_games(text: str) -> list[Game]:
-    """Return all games of a text in order, their play checked.
+    """Return all games of a text in order, after checking their play.
 
     Raises:
-        NotationError: with the line, its fault and the fix.
+        NotationError: if a line is invalid. The message names the line, its fault and the fix.
     """
     return [record.game for record in parse_records(text)]
 
 
 def parse_records(text: str) -> list[Record]:
-    """Return all games of a text in order, with their tags.
+    """Return all games of a text in order, with their tags, after checking their play.
 
     Raises:
-        NotationError: with the line, its fault and the fix.
+        NotationError: if a line is invalid. The message names the line, its fault and the fix.
     """
     return [Record(play_transcript(t), dict(t.tags)) for t in grammar.parse(text)]

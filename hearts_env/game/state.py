@@ -98,7 +98,7 @@ def state_space(rules: Rules) -> spaces.Box:
 
 @functools.lru_cache(maxsize=64)
 def _places(rules: Rules) -> tuple[k.Vector, k.Vector, k.Vector, k.Vector]:
-    """Return each bit block's field and one-hot flag, then each place's block and bit."""
+    """Return the field and one-hot flag of each bit block, then the block and bit of each place."""
     blocks = _bits(rules)
     sizes = [block.size for block in blocks]
     return (

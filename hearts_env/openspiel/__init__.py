@@ -2,7 +2,7 @@
 
 ``register()`` makes them available by name, ``pyspiel.load_game("hearts_env(rules=micro)")``.
 ``load("micro")`` does both. OpenSpiel is imported only when one of these is called.
-docs/libraries.md lists the parameters, and the algorithms and versions that were run.
+docs/libraries.md lists the parameters, and the tested algorithms and versions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def load(rules: str | Rules = "two_player", players: int | None = None, **parame
 
     Args:
         rules: a preset's name, text for ``Rules.from_text``, or any `Rules`.
-        players: the number of players, if the preset leaves it open.
+        players: the number of players, for presets with several. If None, the usual number.
         **parameters: the other `PARAMETERS`.
 
     Returns:
@@ -82,8 +82,7 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
 
     Args:
         game: from ``load`` or ``pyspiel.load_game``.
-        policy: a function from many views to action probabilities, like an agent's
-            ``action_probs``.
+        policy: a function from many views to action probabilities, like ``Agent.action_probs``.
 
     Returns:
         An ``open_spiel.python.policy.Policy``.
@@ -108,7 +107,7 @@ def action_probs(game: Any, policy: Any) -> Policy:
         policy: an object with ``action_probabilities(state, player)``.
 
     Returns:
-        A function from many views to action probabilities, like an agent's ``action_probs``.
+        A function from many views to action probabilities, like ``Agent.action_probs``.
 
     Raises:
         HeartsError: if `policy` has no ``action_probabilities``.

@@ -63,10 +63,10 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
     """One deal of Hearts. ``game.setup.rules`` has its rules."""
 
     def __init__(self, params: Mapping[str, Any] | None = None) -> None:
-        """Make a game with these parameters, and the defaults of `PARAMETERS`.
+        """Make a game with these parameters. `PARAMETERS` has the defaults.
 
         Raises:
-            HeartsError: if one cannot be used. The message names it and the fix.
+            HeartsError: if a parameter is invalid. The message names it and the fix.
         """
         self.setup = setup = Setup(params or {})
         self.first = Dealt(setup, 0 if len(setup.tables) == 1 else -1)
@@ -113,7 +113,7 @@ class Dealt(NamedTuple):
 
     setup: Setup
     table: int
-    """The place in ``setup.tables``, -1 until it is chosen."""
+    """The place in ``setup.tables``, or -1 until it is chosen."""
     owners: tuple[int, ...] = ()
     """The owner of each card dealt so far: a seat, or the number of players for the kitty."""
     hearts: Game | None = None
@@ -234,8 +234,8 @@ def state_of(game: Any, hearts: Game) -> HeartsState:
 class Observer:
     """One player's observation or information state, as a flat array, its parts, and text.
 
-    An information state begins with the player's seat, because encoders write seats relative to the
-    player and two players' information states must differ.
+    An information state begins with the player's seat. Encoders write seats relative to the player,
+    but the information states of two players must differ.
     """
 
     def __init__(self, setup: Setup, *, is_recall: bool) -> None:

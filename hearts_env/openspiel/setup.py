@@ -48,7 +48,7 @@ class Setup:
         """Check the parameters.
 
         Raises:
-            HeartsError: if one is unknown or cannot be used.
+            HeartsError: if a parameter is unknown or invalid.
         """
         for name in parameters:
             if name not in PARAMETERS:
@@ -71,8 +71,8 @@ class Setup:
         """Return the possible owners of the next card, with probabilities.
 
         Args:
-            owners: the owners of the cards before it, in deck order: a seat, or the number of
-                players for the kitty.
+            owners: the owners of the earlier cards in deck order. An owner is a seat, or the number
+                of players for the kitty.
         """
         rules = self.rules
         sizes = [rules.hand_size] * rules.players + [rules.kitty_size]
@@ -92,7 +92,7 @@ class Setup:
         """Return the chance actions that lead to the deal of `game`.
 
         Raises:
-            HeartsError: if it has other rules, or was ended by an illegal action.
+            HeartsError: if `game` has other rules, or was ended by an illegal action.
         """
         if not self.rules.is_same_deal(game.rules):
             raise HeartsError(

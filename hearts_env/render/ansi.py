@@ -14,7 +14,7 @@ _GAP = "  "
 
 
 def render_ansi(picture: TablePicture) -> str:
-    """Return the table as lines of text, safe for a terminal, with cards written as ``QS``."""
+    """Return the table as text that is safe for a terminal, with cards written as ``QS``."""
     lines = [_heading(picture), *_players(picture)]
     if picture.trick:
         lines.append("trick: " + _plays(picture, picture.trick))

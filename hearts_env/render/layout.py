@@ -50,7 +50,7 @@ _MARGIN = 26.0
 _TRICK_X, _TRICK_Y = WIDTH / 2, 324.0
 _TRICKS = {2: (78.0, 0.0, 76.0), 3: (72.0, 112.0, 88.0), 4: (72.0, 128.0, 90.0)}
 _TRICK_OF_MANY = (55.0, 166.0, 112.0)
-"""By number of players: the width of a card in the trick, and how far from the middle it lies."""
+"""The width of a card in the trick and its distance from the middle, by number of players."""
 
 _PLATE_H = 52.0
 _HAND_Y = 546.0
@@ -119,7 +119,7 @@ def table_items(picture: TablePicture) -> list[Item]:
 def background() -> list[Item]:
     """Return the empty table: a wooden rim around green felt that is lighter in the middle.
 
-    It is the same in every picture, so backends may cache it.
+    The table is the same in every picture, so backends may cache it.
     """
     items: list[Item] = [
         Rect(0, 0, WIDTH, HEIGHT_OF_TABLE, fill="#2a1a10"),
@@ -361,7 +361,7 @@ def _plate(
     w: float,
     info_w: float | None = None,
 ) -> list[Item]:
-    """Return the name plate. Its text takes the first `info_w`, by default all of it."""
+    """Return the name plate. Its text takes the first `info_w` of the width. If None, all of it."""
     player = picture.seats[seat]
     moves, wins = seat == picture.current_player, seat in picture.winners
     right = x + (w if info_w is None else info_w) - 10

@@ -42,12 +42,12 @@ _CARDS = ("card", "back", "chip")
 
 
 def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]:
-    """Return the table as (height, width, 3) uint8 RGB; the height is three quarters of `width`.
+    """Return the table as (height, width, 3) uint8 RGB. The height is 3/4 of the width.
 
     Cards move by at most a sixth of a pixel, so few images of each are needed.
 
     Raises:
-        HeartsError: pillow is not installed.
+        HeartsError: if Pillow is not installed.
     """
     frame, scale = _empty_table(width).copy(), width / WIDTH
     for item in _pieces(table_items(picture)):
@@ -111,7 +111,7 @@ def _image_of(item: Item, scale: float) -> tuple[Image.Image, int, int]:
 
 
 def _reach(item: Item) -> list[tuple[float, float]]:
-    """Return points between which an item is drawn, rather too far apart than too near."""
+    """Return points that enclose an item. Too far apart does no harm, too near would cut it."""
     if isinstance(item, Group):
         return [(x + item.x, y + item.y) for part in item.items for x, y in _reach(part)]
     if isinstance(item, Rect):
@@ -254,10 +254,10 @@ class Window:
     """A window on the screen. It opens with the first frame.
 
     Once the user has closed it, later frames are ignored and the game goes on. pygame has one
-    window per process, so several of these share it.
+    window per process, so several `Window` objects share it.
 
     Attributes:
-        was_quit: if True, the user has closed the window.
+        was_quit: True if the user has closed the window.
     """
 
     def __init__(self, caption: str = "Hearts", fps: float | None = None) -> None:
@@ -276,7 +276,7 @@ class Window:
         """Show a frame, (height, width, 3) uint8 RGB, and handle the window's events.
 
         Raises:
-            HeartsError: pygame is not installed.
+            HeartsError: if pygame is not installed.
         """
         if self.was_quit:
             return

@@ -1,8 +1,8 @@
 """The content of a drawing of the card table, as plain data.
 
 Renderers see only a `TablePicture`, so its maker decides how much the viewer may know. A closed
-hand is just a number, which no renderer can give away. Cards are names such as ``"QS"`` (rank,
-then suit); seats are indices ``0 .. players - 1``.
+hand is only a number of cards, so no renderer can show its cards. Cards are names such as ``"QS"``
+(rank, then suit); seats are indices ``0 .. players - 1``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ class SeatPicture:
     Attributes:
         name: the player's name, e.g. ``"player_0"``.
         hand: the cards in deck order, or their number if the viewer may not see them.
-        points: points of the cards taken in this deal so far.
+        points: the points of the cards taken in this deal so far.
         tricks: the number of tricks taken in this deal.
         taken: the penalty (and bonus) cards among the cards taken.
-        voids: suits, e.g. ``"C"``, that every player knows this one to be out of.
-        total: the match score before this deal, None outside a match. Chips may be fractions.
-        passed: cards given in the exchange, if the viewer may know them.
-        received: cards received in the exchange, if the viewer may know them.
-        played: the cards that the player has played, in deck order; only after the deal.
+        voids: the suits, e.g. ``"C"``, in which this player has shown a void.
+        total: the match score before this deal, or None outside a match. Chips may be fractions.
+        passed: the cards given in the exchange, if the viewer may know them.
+        received: the cards received in the exchange, if the viewer may know them.
+        played: the cards that the player has played, in deck order. Empty before the end of the
+            deal.
     """
 
     name: str
@@ -53,19 +54,20 @@ class TablePicture:
         title: the name of the rules.
         seats: the players in seat order, 2 to 7 of them.
         phase: ``"pass"``, ``"play"``, ``"moon"`` or ``"over"``.
-        viewer: the seat of the viewer, drawn at the bottom. None for an onlooker, who sees seat 0
-            at the bottom.
+        viewer: the seat of the viewer, which is drawn at the bottom. None means an onlooker, for
+            whom seat 0 is at the bottom.
         current_player: the seat to act, or None.
-        legal: the cards the viewer may play now, drawn raised. For an onlooker who sees all hands,
-            the acting player's. Empty if the viewer may not know them.
+        legal: the cards that the viewer may play now, which are drawn raised. An onlooker who sees
+            all hands sees the legal cards of the acting player. Empty if the viewer may not know
+            them.
         trick: the cards on the table as ``(seat, card)``, the lead first.
-        last_trick: the previous trick in the same form; empty if there is none.
+        last_trick: the previous trick in the same form, or empty if there is none.
         last_taker: the seat that took `last_trick`.
         kitty: the cards of the kitty, or their number if the viewer may not see them.
-        hearts_broken: if True, hearts have been broken.
+        hearts_broken: True if hearts have been broken.
         trump: the trump suit, or None.
-        message: text across the table, e.g. the result. Lines end at newlines.
-        winners: the seats with the lowest score; only after the deal.
+        message: the text across the table, e.g. the result. It may have several lines.
+        winners: the seats with the lowest score. Empty before the end of the deal.
     """
 
     title: str
@@ -95,13 +97,13 @@ class TablePicture:
 
     @property
     def trick_number(self) -> int:
-        """The number of the current trick from 1, or of the last trick after the play."""
+        """The number of the current trick, from 1. After the play, the number of the last trick."""
         done = sum(seat.tricks for seat in self.seats)
         return done if done and self.phase in ("moon", "over") else done + 1
 
     @property
     def turn(self) -> str:
-        """The turn in words, e.g. ``"player_1 to move"``; empty if no player is to act."""
+        """The turn in words, e.g. ``"player_1 to move"``, or empty if no player is to act."""
         return (
             "" if self.current_player is None else f"{self.seats[self.current_player].name} to move"
         )

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 Step: TypeAlias = tuple[float, ...]
-"""A point (2 numbers: go straight there) or a cubic curve (6: two controls and its end)."""
+"""A straight line to a point (2 numbers), or a cubic curve (6: two controls and the end)."""
 
 Contour: TypeAlias = tuple[Step, ...]
-"""A closed outline: the starting point, then steps. All turn clockwise, so unions just work."""
+"""A closed outline: the starting point, then steps, clockwise, so a union is just a list."""
 
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 
@@ -127,7 +127,7 @@ def rect_contour(x: float, y: float, w: float, h: float, radius: float) -> Conto
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return the approximate width of a sans-serif text, rather too much than too little."""
+    """Return the width of a sans-serif text approximately: at least as wide as it is drawn."""
     em = sum(_NARROW if c in _THIN else _WIDE if c in _FAT else _USUAL for c in text)
     return em * size * (1.06 if bold else 1.0)
 
@@ -266,7 +266,7 @@ def card_face(
         card: its name.
         w: its width.
         look: how it stands out.
-        ink: the colour of its symbols. If None, the suit's.
+        ink: the colour of its symbols. If None, the colour of the suit.
         centre: if False, the middle is left empty for another picture.
     """
     ink, h, wide = ink or INK[card[1]], w * HEIGHT, card[0] == "T"
@@ -312,7 +312,7 @@ def card_back(w: float) -> Group:
 
 @lru_cache(maxsize=64)
 def card_chip(card: str) -> Group:
-    """Return a card in a list: a small label `CHIP_W` by `CHIP_H`, such as Q♠."""
+    """Return a card for a list: a small label such as Q♠, `CHIP_W` by `CHIP_H`."""
     ink, middle, wide = INK[card[1]], CHIP_H / 2, card[0] == "T"
     rank = Text(
         9.0 if wide else 9.5,

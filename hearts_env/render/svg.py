@@ -95,7 +95,7 @@ def _opacity(opacity: float, key: str = "opacity") -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number with at most two decimals, always written the same way."""
+    """Return a number as text with at most two decimals."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
 

@@ -137,7 +137,7 @@ def _play(rules: Rules) -> Iterator[str]:
 
 
 def _queen(rules: Rules) -> Iterator[str]:
-    """Yield that the queen of spades must follow suit, where she costs points and has to."""
+    """Yield the rule that the queen of spades must follow suit, if it matters here."""
     if "QS" in rules.deck and rules.card_points.get("QS") and not rules.queen_any_time:
         yield "The queen of spades must follow suit, too."
 
@@ -172,7 +172,7 @@ def _settlement(rules: Rules) -> Iterator[str]:
 
 
 def match_sentences(rules: Rules) -> Iterator[str]:
-    """Yield how a match ends."""
+    """Yield the sentences that say how a match ends."""
     yield from _end_by_points(rules) if rules.settlement == "points" else _end_by_chips(rules)
     if rules.max_deals:
         deals = f"{_count(rules.max_deals)} deal{'s' if rules.max_deals != 1 else ''}"

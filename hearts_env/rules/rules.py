@@ -55,7 +55,7 @@ def _one_of(choices: tuple[Any, ...], doc: str, **meanings: str) -> Any:
 
 
 def _number(default: int | None, low: int, high: int, doc: str) -> Any:
-    """Return a field with a number from `low` to `high`, or None if that is the default."""
+    """Return a field with a number from `low` to `high`. If the default is None, also with None."""
     return _value(default, doc, range=(low, high))
 
 
@@ -171,7 +171,7 @@ class Rules:
     )
 
     def __new__(cls, **fields: Any) -> Rules:
-        """Raise for an unknown field, naming the nearest known one."""
+        """Raise if a field is unknown. The message names the nearest known field."""
         _refuse_unknown(fields)
         return super().__new__(cls)
 
@@ -269,7 +269,7 @@ class Rules:
         A number is returned even if it is out of range.
 
         Raises:
-            IllegalActionError: if `action` is neither.
+            IllegalActionError: if `action` is neither a whole number nor a card's name.
         """
         if isinstance(action, np.integer):  # the usual case
             return int(action)
@@ -426,7 +426,7 @@ class Rules:
         """Return `rules`, or the rules that a text describes. Every `rules` argument uses this.
 
         Raises:
-            RulesError: if `rules` is neither, or not for this number of players.
+            RulesError: if `rules` is neither text nor rules, or not for this number of players.
         """
         if isinstance(rules, str):
             return cls.from_text(rules, players)
@@ -494,7 +494,7 @@ class Rules:
 
         Args:
             text: for example ``party players=5 trump=S``.
-            players: the number of players, which the text may also give.
+            players: the number of players, which the text may also give. If None, the text decides.
 
         Raises:
             RulesError: if the preset or a field is unknown, a value is invalid, a field is given
@@ -555,7 +555,7 @@ class Rules:
         return tuple(getattr(self, name) for name in FIELDS if name not in _ENDS)
 
     def is_same_deal(self, other: object) -> bool:
-        """Return True if a player of one game can play the other: their deals are the same.
+        """Return True if the deals are the same, so a player of one game can play the other.
 
         Only fields that end a match may differ: ``end_score``, ``end_when``, ``tie``, ``max_deals``
         and ``target``. Observations show totals as shares of the end score.
@@ -580,7 +580,7 @@ FIELDS = tuple(_SPECS)
 CHOICES: dict[str, tuple[Any, ...]] = {
     name: f.metadata["choices"] for name, f in _SPECS.items() if "choices" in f.metadata
 }
-"""The values of each field that has a few."""
+"""The values of each field that has a few allowed values."""
 RANGES: dict[str, tuple[int, int]] = {
     name: f.metadata["range"] for name, f in _SPECS.items() if "range" in f.metadata
 }

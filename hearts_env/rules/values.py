@@ -1,4 +1,4 @@
-"""Reading of field values as users write them: cards, points, directions and text."""
+"""Read the values of fields as users write them: cards, points, directions and text."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A view of two-player Hearts allows at most a few hundred hidden worlds. Deals are uniform. By Bayes'
 rule the probability of a world is therefore proportional to the probability of the opponent's plays
-with its hand in that world. ``belief`` weighs one view from the first card on. A ``Tracker``
-remembers its conclusions, for many games at once.
+with its hand in that world. ``belief`` weighs the worlds of one view. A ``Tracker`` does so for
+many games at once, and remembers the results of earlier views.
 
 Policies come from outside (an agent's ``action_probs``), so their probabilities are checked here.
 """
@@ -36,7 +36,7 @@ def certain(actions: Array, legal: Bools, name: str) -> Floats:
     """Return the probabilities of fixed actions: 1 for the action in each row of the legal table.
 
     Raises:
-        HeartsError: the shape or dtype of `actions` is wrong, or an action is illegal.
+        HeartsError: if the shape or dtype of `actions` is wrong, or an action is illegal.
     """
     if actions.shape != legal.shape[:1] or actions.dtype.kind not in "iu":
         raise HeartsError(
@@ -57,8 +57,8 @@ def check_policy(chances: Array, legal: Bools) -> Floats:
     """Return action probabilities as float64, each row with the sum 1.
 
     Raises:
-        HeartsError: the shape is wrong, or a row has negative or infinite values, gives an illegal
-            action a probability, or does not sum to 1.
+        HeartsError: if the shape is wrong, or a row has negative or infinite values, gives an
+            illegal action a probability, or does not sum to 1.
     """
     try:
         weights = np.asarray(chances)
@@ -144,7 +144,7 @@ def past_plays(
         seen: a state or view with the history.
         seat: the player.
         deals: ``(n, 2) int64``, the dealt hands of both seats.
-        skip: leave out this many of its first plays.
+        skip: the number of first plays to leave out.
 
     Returns:
         Views ``(n * plays, rules.state_size)`` and actions ``(n * plays,)``, hand by hand.
@@ -163,7 +163,7 @@ def log_chances(views: BatchView, actions: k.Vector, policy: Policy, epsilon: fl
     """Return the log probability of one action in each view under a policy, ``(len(views),)``.
 
     Raises:
-        HeartsError: the policy gives no probabilities (see ``check_policy``).
+        HeartsError: if the policy gives no probabilities (see ``check_policy``).
     """
     if not len(views):
         return np.zeros(0)
@@ -222,7 +222,7 @@ class Belief:
             ``view.worlds()``.
         weights: ``(n,) float64``, their probabilities.
         log_likelihoods: ``(n,) float64``, the log probability of the opponent's play with each
-            hand, with forced cards; -inf where the policy rules the play out.
+            hand, forced cards included, or -inf if the policy rules the play out.
     """
 
     hands: Ints
@@ -234,7 +234,7 @@ def hidden_hands(view: PlayerView) -> Ints:
     """Return the opponent's possible present hands, bit masks in the order of ``view.worlds()``.
 
     Raises:
-        HeartsError: the game is not for two players, or an exchange is under way.
+        HeartsError: if the game is not for two players, or an exchange is under way.
     """
     check_view(view)
     scratch = np.empty(3 * (k.MAX_PLAYERS + 1) + 2 * 64, np.int64)
@@ -254,7 +254,7 @@ def dealt_hands(view: PlayerView) -> Ints:
     """Return both players' dealt hands in the order of ``hidden_hands``, ``(worlds, 2) int64``.
 
     Raises:
-        HeartsError: as in ``hidden_hands``.
+        HeartsError: if ``hidden_hands`` refuses `view`.
     """
     hidden = hidden_hands(view)
     other = 1 - view.player
@@ -268,7 +268,7 @@ def check_view(view: PlayerView) -> None:
     """Raise unless the view has exact worlds.
 
     Raises:
-        HeartsError: not two players, or not in the play of the cards.
+        HeartsError: if the game is not for two players, or the cards are not being played.
     """
     check_is("view", view, PlayerView, "give game.view(player)")
     check_two_players(view.rules)
@@ -291,10 +291,10 @@ def check_two_players(rules: Rules, player: str = "") -> None:
 
     Args:
         rules: the rules of the game.
-        player: the name in the message of a player unable to play them.
+        player: the name of the player that cannot play other rules, for the message.
 
     Raises:
-        HeartsError: the rules are unsuitable.
+        HeartsError: if the rules have more players or an exchange.
     """
     if not has_exact_worlds(rules):
         wrong = f"is for {rules.players} players" if rules.players != 2 else "has an exchange"
@@ -309,7 +309,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
 
     Args:
         view: a view of a two-player game, at any time of the play.
-        policy: the opponent's action probabilities; an agent's ``action_probs``. If None, all
+        policy: the opponent's action probabilities, like ``Agent.action_probs``. If None, all
             worlds are equally likely.
         epsilon: the probability that the opponent plays a random legal card instead. If above 0, a
             play that the policy never makes does not rule out every world.
@@ -318,7 +318,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0
         The weights. If no world explains the play, all worlds weigh the same.
 
     Raises:
-        HeartsError: the view is not of a two-player game, or the policy gives no probabilities
+        HeartsError: if the view is not of a two-player game, or the policy gives no probabilities
             (see ``check_policy``).
     """
     epsilon = check_chance("epsilon", epsilon)
@@ -373,12 +373,12 @@ class InfoSets(NamedTuple):
 
 
 _MOST_CACHED = 1 << 16
-"""Decisions remembered before all are forgotten; more than any block of deals has."""
+"""The number of decisions after which all are forgotten: more than any block of deals has."""
 _MOST_ASKED = 1 << 14
 """The most views in one call of the policy."""
 
 _Key = tuple[int, int, tuple[int, ...]]
-"""Seat, dealt hand and cards played, seat by seat: all that a player has seen."""
+"""A player's knowledge: its seat, its dealt hand, and the cards played, seat by seat."""
 
 
 @dataclass
@@ -404,11 +404,12 @@ class Tracker:
         """Begin to track beliefs about a player.
 
         Args:
-            policy: its action probabilities (an agent's ``action_probs``). If None, uniform.
-            epsilon: the probability that it plays a random legal card instead.
+            policy: the player's action probabilities, like ``Agent.action_probs``. If None, uniform
+                play.
+            epsilon: the probability that the player plays a random legal card instead.
 
         Raises:
-            HeartsError: `epsilon` is not a probability.
+            HeartsError: if `epsilon` is not a probability.
         """
         self.policy = policy
         self.epsilon = check_chance("epsilon", epsilon)
@@ -420,7 +421,7 @@ class Tracker:
         Worlds that the policy rules out are dropped. If none remain, all get equal weight.
 
         Raises:
-            HeartsError: the views are not of two players, or the policy gives no probabilities.
+            HeartsError: if the views are not of two players, or the policy gives no probabilities.
         """
         return self.with_likelihoods(views)[0]
 
@@ -428,12 +429,12 @@ class Tracker:
         """Return the weighted worlds, and how well the policy explains the opponent's play.
 
         Returns:
-            The worlds as ``infosets`` gives them; and ``(len(views),)`` log probabilities of the
-            opponent's plays, the mean over the worlds possible now, -inf for 0. They compare
-            policies within one view. Between views they mean nothing.
+            The worlds as in ``infosets``, and ``(len(views),)`` log probabilities of the opponent's
+            plays: the log of the mean over the worlds possible now, -inf for 0. Use them to compare
+            policies in one view. They cannot be compared between views.
 
         Raises:
-            HeartsError: as in ``infosets``.
+            HeartsError: if ``infosets`` refuses the views or the policy.
         """
         check_two_players(views.rules)
         seats = views.players.astype(np.int64)
@@ -454,7 +455,7 @@ class Tracker:
         return InfoSets(np.concatenate(states), np.concatenate(weights), starts, seats), chances
 
     def _replay(self, view: PlayerView) -> _Pending:
-        """Begin with the conclusions at the player's last decision."""
+        """Begin with the likelihoods from the player's last decision."""
         hands = hidden_hands(view)
         v, player = view.vector, view.player
         deals = dealt_hands(view)
@@ -492,7 +493,7 @@ class Tracker:
             begin = end
 
     def _posterior(self, one: _Pending) -> tuple[Floats, float]:
-        """Remember the conclusions. Return the weights, and the logarithm of their mean before."""
+        """Remember the likelihoods. Return the weights, and the log of the mean likelihood."""
         order = np.argsort(one.dealt)
         plays = sum(code >> k.SEAT_AT != one.view.player for code in one.key[2])
         if len(self._cache) >= _MOST_CACHED:

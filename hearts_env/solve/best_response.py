@@ -5,9 +5,9 @@ to it when seats are drawn at random: the mean of its margins as first leader an
 for an equilibrium and never negative. (With seat 0 always leading, these are the best responses of
 seats 0 and 1. Their sum is OpenSpiel's ``nash_conv``, their mean its ``exploitability``.)
 
-One pass over the tree finds a best response. The earnings of each sequence against the given plan
-are summed over its lines. Then each information set, from the last to the first, takes its best
-action.
+One pass over the tree finds a best response. First it sums the earnings of each sequence against
+the given plan over the sequence's lines. Then each information set, from the last to the first,
+takes its best action.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class BestResponse:
 
     Attributes:
         player: the player.
-        value: its margin in points per deal.
-        chances: its action probabilities, 0 or 1, one per sequence. Of equal actions the first
-            has 1.
-        hand_values: its margin with each of its hands, weighted by chance and by the opponent's
-            plan alone, in points per deal.
+        value: the margin of the best response in points per deal.
+        chances: the action probabilities of the best response, 0 or 1, one per sequence. Of equally
+            good actions the first has 1.
+        hand_values: the margin with each of the player's hands, weighted by chance and by the
+            opponent's plan alone, in points per deal.
     """
 
     player: int
@@ -59,7 +59,7 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     """Return the best response of `player` to an opponent with the probabilities `chances`.
 
     Raises:
-        HeartsError: `chances` is not a policy, or the seat does not exist.
+        HeartsError: if `chances` is not a policy, or the seat does not exist.
     """
     player = check_player(player, 2)
     side, other = tree.sides[player], tree.sides[1 - player]
@@ -86,7 +86,7 @@ class Exploitability:
         agent: the agent's name.
         rules: the rules, as ``Rules.from_text`` reads them.
         exploitability: the best response's margin in points per deal, the mean over both seats.
-        best_responses: its margin as first leader, and as second player.
+        best_responses: the best response's margin as first leader, and as second player.
         value: the agent's margin against itself as first leader.
         infosets: the number of information sets of each seat.
         is_sampled_once: True if the agent draws random numbers and gives no probabilities. One
@@ -142,18 +142,19 @@ def exploitability_of(
 
     Args:
         agent: an object with ``action_probs(views)``, which returns probabilities
-            ``(len(views), num_actions)``, or with ``act_batch(views)`` or ``act(view)``, whose
-            choices count as constant; or a function of ``views`` that returns probabilities or
-            actions ``(len(views),) int``. Actions are numbers here;
-            ``hearts_train.exploitability`` also takes names of cards.
+            ``(len(views), num_actions)``. Or an object with ``act_batch(views)`` or ``act(view)``,
+            whose choice in each view counts as constant. Or a function of ``views`` that returns
+            probabilities or actions ``(len(views),) int``. Actions are numbers here.
+            ``hearts_train.exploitability`` also accepts names of cards.
         game: the rules, or their tree, which can be reused.
         name: the agent's name in results and errors.
         max_memory: the most memory of the tree, in gigabytes.
         progress: called after every block of views with the information sets done and their total.
+            If None, nothing is called.
 
     Raises:
-        HeartsError: the tree would be too large, or the agent has no valid policy: illegal actions,
-            no legal ones, or probabilities that are not finite.
+        HeartsError: if the tree would be too large, or the agent has no valid policy: if it gives
+            illegal actions, no actions, or probabilities that are not finite.
     """
     tree = game if isinstance(game, Tree) else Tree(game, max_memory)
     begin = time.perf_counter()
@@ -176,11 +177,11 @@ def policy_of(
 ) -> tuple[Profile, bool]:
     """Return an agent's action probabilities in every view, and whether it was sampled once.
 
-    It is asked twice about the first block of each seat's views, to see whether it draws random
-    numbers.
+    It is asked twice about the first block of each seat's views, to find out whether it draws
+    random numbers.
 
     Raises:
-        HeartsError: the agent has no valid policy there.
+        HeartsError: if the agent has no valid policy in a view.
     """
     ask = probs_function(agent, _name(agent, name))
     total = sum(side.num_infosets for side in tree.sides)
@@ -221,10 +222,11 @@ def _name(agent: Any, name: str) -> str:
 
 
 def probs_function(agent: Any, name: str) -> Callable[[BatchView], Floats]:
-    """Return a function of many views that returns an agent's probabilities after checking them.
+    """Return a function from many views to an agent's probabilities, which it checks.
 
     Raises:
-        HeartsError: the agent cannot be asked. The function raises it if an answer is not a policy.
+        HeartsError: if the agent has none of the methods. The function raises it if an answer is
+            not a policy.
     """
     policy, act_batch, act = (
         method if callable(method := getattr(agent, word, None)) else None

@@ -40,7 +40,7 @@ class Solution:
     Attributes:
         value: the margin of the whole deal (the opponent's score less one's own) under best play by
             both players with all cards seen. Once the game is over, seat 0's margin.
-        best: the actions that reach `value`, ascending; empty once the game is over.
+        best: the actions that reach `value`, ascending. Empty once the game is over.
         values: the margin after each legal action.
         nodes: the number of positions searched.
     """
@@ -63,12 +63,12 @@ class TranspositionTable:
 
         Args:
             rules: the rules, or a preset's name.
-            log2_bytes: the table takes ``2 ** log2_bytes`` bytes; 14 to 34.
+            log2_bytes: the size of the table is ``2 ** log2_bytes`` bytes, 14 to 34.
             endgames: positions of up to this many cards per hand are solved now, 0 to 7. None are
                 solved if the deck or the points do not suit the table (`docs/worlds.md`).
 
         Raises:
-            HeartsError: the rules are not for two players, or a number is out of range.
+            HeartsError: if the rules are not for two players, or a number is out of range.
         """
         self.rules = _check_rules(Rules.make(rules))
         log2_bytes = check_number("log2_bytes", log2_bytes, 14, 34)
@@ -90,13 +90,13 @@ def solve_double_dummy(
 
     Args:
         game: a two-player game after the exchange. It is not changed.
-        table: the memory to use, by one thread at a time. If None, one from a pool.
-        max_nodes: give up after this many positions in all. A deal of `two_player` needs a few
-            hundred, 26 cards each without trump a million or two.
+        table: the table to use, by one thread at a time. If None, a table from a pool.
+        max_nodes: the most positions to search. A deal of `two_player` needs a few hundred. Hands
+            of 26 cards without trump need a million or two.
 
     Raises:
-        HeartsError: more than two players, an unfinished exchange, a table of other rules, or
-            `max_nodes` was not enough.
+        HeartsError: if the game has more than two players or an unfinished exchange, the table is
+            of other rules, or `max_nodes` was not enough.
     """
     check_is("game", game, Game, "give a game with all cards seen; a view has solve_worlds")
     rules = _check_rules(game.rules)
@@ -136,17 +136,18 @@ def solve_worlds(
 
     Args:
         view: the view of the player to act, in the play of a two-player game.
-        worlds: some of ``view.worlds()``. If None, all.
-        table: the memory to use, by one thread at a time. If None, one from a pool.
-        max_nodes: give up after this many positions in one world.
+        worlds: some of ``view.worlds()``. If None, all worlds.
+        table: the table to use, by one thread at a time. If None, a table from a pool.
+        max_nodes: the most positions to search per world.
 
     Returns:
         The worlds, and ``(num_worlds, num_legal)`` margins for the player to act, the columns in
         the order of ``view.legal_actions()``.
 
     Raises:
-        HeartsError: more than two players, a view that is not of the player to act in the play, a
-            table of other rules, a world that does not fit the view, or `max_nodes` was not enough.
+        HeartsError: if there are more than two players, the view's player is not to play a card,
+            the table is of other rules, a world does not fit the view, or `max_nodes` was not
+            enough.
     """
     check_is("view", view, PlayerView, "give game.view(player)")
     rules = _check_rules(view.rules)
@@ -183,15 +184,15 @@ def solve_batch(
 
     Args:
         games: a batch, or games with equal rules.
-        num_threads: threads that share the work, each with its own table.
-        max_nodes: give up after this many positions in one game.
+        num_threads: the number of threads that share the work, each with its own table.
+        max_nodes: the most positions to search per game.
 
     Returns:
-        The margins. For games that are over, seat 0's margin.
+        The margins. For games that are over, the margin of seat 0.
 
     Raises:
-        HeartsError: more than two players, an unfinished exchange, games of different rules, or
-            `max_nodes` was not enough.
+        HeartsError: if there are more than two players or an unfinished exchange, the games have
+            different rules, or `max_nodes` was not enough.
     """
     num_threads = check_number("num_threads", num_threads, 1, 1024)
     if isinstance(games, BatchGame):
@@ -281,7 +282,7 @@ def _solution(values: dict[int, int], nodes: int) -> Solution:
 
 
 def _other_hand(view: PlayerView, world: World) -> int:
-    """Return the opponent's cards in a world, checked against the view."""
+    """Return the opponent's cards in a world, after checking them against the view."""
     rules, other = view.rules, 1 - view.player
     try:
         own, hand = (mask_of(rules.index[c] for c in world[p]) for p in (view.player, other))

@@ -53,7 +53,7 @@ _DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """Policies of both players and their distance from an equilibrium.
+    """Policies of both players, and how exploitable they are.
 
     Attributes:
         tree: the game tree of the policies.
@@ -62,8 +62,8 @@ class Equilibrium:
         exploitability: the margin of a best response, the mean over both seats.
         iterations: the number of iterations.
         seconds: the time of the iterations, without building the tree and computing figures.
-        curve: the exploitability during the work.
-        interrupted: if True, a signal stopped it early.
+        curve: the exploitability at several iterations.
+        interrupted: True if a signal stopped the solver early.
     """
 
     tree: Tree
@@ -82,7 +82,7 @@ class Equilibrium:
 
     @property
     def megabytes(self) -> float:
-        """The memory of the arrays of tree and solver while solving, in 10^6 bytes."""
+        """The memory for the arrays of tree and solver during solving, in 10^6 bytes."""
         return self.tree.size.gigabytes * 1000
 
     def table(self) -> ResultTable:
@@ -102,7 +102,7 @@ class Equilibrium:
         return str(self.table())
 
     def save(self, path: str | Path) -> None:
-        """Write the policies into a small file, rounded to 1/65535; whole or not at all.
+        """Write the policies into a small file, rounded to 1/65535, whole or not at all.
 
         Information sets that a player never reaches by its own play are left out. There the loaded
         policy is uniform.
@@ -120,7 +120,7 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
         max_memory: the most memory of the tree, in gigabytes.
 
     Raises:
-        CheckpointError: the file has no policies, or they do not fit this version's tree.
+        CheckpointError: if the file has no policies, or they do not fit this version's tree.
     """
     file, rules = check_path("path", path), None
     if isinstance(path, str) and path in SHIPPED:
@@ -163,12 +163,12 @@ class Solver:
 
         Args:
             tree: the tree to solve.
-            num_threads: the threads that share the work. If None, one per processor if there is
-                enough work. The result does not depend on it.
-            arrays: the arrays of a saved state, used without a copy.
+            num_threads: the number of threads that share the work. If None, one per processor if
+                there is enough work. The result does not depend on the number.
+            arrays: the arrays of a saved state, used without a copy. If None, uniform play.
 
         Raises:
-            HeartsError: the number of threads is out of range.
+            HeartsError: if the number of threads is out of range.
         """
         self.tree = tree
         self.iteration = 0
@@ -206,7 +206,7 @@ class Solver:
         self._follow(1)
 
     def _tasks(self) -> list[int]:
-        """Return the marks between tasks, each of which is a number of whole branches."""
+        """Return the marks that divide the tree into tasks of whole branches."""
         marks = self.tree.marks
         begins, lines = np.flatnonzero(marks[:, 3]), int(marks[-1, 0])
         number = min(1 + lines // _TASK, _MOST_TASKS)
@@ -231,9 +231,9 @@ class Solver:
         self.seconds += clock.now() - begin
 
     def _turn(self, p: int, update: Update) -> None:
-        """Pass back over a player's tree against the opponent's plan, then make its new plan.
+        """Do a player's turn: pass back over the tree against the opponent's plan, make a new plan.
 
-        Values are multiplied by the number of deals, which makes no difference to regrets.
+        Values are multiplied by the number of deals, which does not change the policies.
         """
         side, sets = self.tree.sides[p], self._sets[p]
         memory, lines = self._memory(p), self._lines(p)
@@ -270,7 +270,7 @@ class Solver:
         self._share(lambda task: forward(infosets[task], infosets[task + 1]))
 
     def _share(self, work: Callable[[int], None]) -> None:
-        """Do all tasks. Each thread takes them one by one."""
+        """Do all tasks in threads, each of which takes one task after the other."""
         tasks = iter(range(len(self._cuts) - 1))
 
         def take(_thread: int) -> None:
@@ -280,12 +280,12 @@ class Solver:
         self._threads.each(take)
 
     def chances(self) -> Profile:
-        """Return the policies of the average plans; uniform where they have probability 0."""
+        """Return the policies of the average plans, uniform where these have probability 0."""
         first, second = map(Side.chances, self.tree.sides, self._averages)
         return first, second
 
     def look(self) -> Checkpoint:
-        """Compute the exploitability of the average, and add it to the curve."""
+        """Compute the exploitability of the average plans, and add it to the curve."""
         spread, value = self._figures()
         found = Checkpoint(self.iteration, self.seconds, spread, value)
         if not self.curve or self.curve[-1].iteration < self.iteration:
@@ -326,7 +326,7 @@ class Solver:
 
     # -- files ------------------------------------------------------------------------------------
     def save(self, path: str | Path) -> None:
-        """Write the state needed to continue; whole or not at all."""
+        """Write the state that is needed to continue, whole or not at all."""
         done = (self.iteration, self.seconds)
         write_solved(
             check_path("path", path), Saved("state", self.tree, *done, self._state(), self.curve)
@@ -344,7 +344,8 @@ class Solver:
         """Return a saved solver. It continues as if it had never stopped.
 
         Raises:
-            CheckpointError: the file has no state, or it does not fit this version's tree.
+            CheckpointError: if the file has no state, or the state does not fit this version's
+                tree.
         """
         saved = read_solved(check_path("path", path), check_memory(max_memory))
         if saved.kind != "state":
@@ -368,25 +369,26 @@ def solve(
     progress: Callable[[Checkpoint], None] | None = None,
     stopping: Callable[[], None] | None = None,
 ) -> Equilibrium:
-    """Find an equilibrium: stop at the target, or after the given number of iterations.
+    """Find an equilibrium. Stop at the target or after the given number of iterations.
 
-    A signal (Ctrl-C, SIGTERM, SIGHUP) ends it after the current iteration, and the result is marked
-    as interrupted. A second signal raises KeyboardInterrupt at once; `save_to` then keeps the last
-    state written.
+    A signal (Ctrl-C, SIGTERM, SIGHUP) ends the work after the current iteration, and the result is
+    marked as interrupted. A second signal raises KeyboardInterrupt at once. `save_to` then keeps
+    the last state written.
 
     Args:
         game: the rules, their tree, or a solver to continue.
-        target: exploitability in points per deal. If None, 1e-5 unless `iterations` is given.
-        iterations: the most iterations in all.
+        target: the exploitability at which to stop, in points per deal. If None, 1e-5, or no target
+            if `iterations` is given.
+        iterations: the most iterations in all. If None, no limit.
         save_to: a file for the solver's state, written at the start, every minute, and at the end.
             One process at a time may use it. If a write in between fails, a warning says so and the
-            next write tries again.
-        progress: called each time the exploitability is computed.
-        stopping: called when the first signal comes.
+            next write tries again. If None, nothing is saved.
+        progress: called each time the exploitability is computed. If None, nothing is called.
+        stopping: called when the first signal comes. If None, nothing is called.
 
     Raises:
-        HeartsError: the tree would be too large, or an argument is invalid.
-        OSError: the first or last write of the state failed.
+        HeartsError: if the tree would be too large, or an argument is invalid.
+        OSError: if the first or last write of the state fails.
     """
     if target is not None:
         target = check_positive("target", target, ", or None")
@@ -470,7 +472,7 @@ def _next_look(iteration: int) -> int:
 def _seconds_left(
     curve: list[Checkpoint], target: float | None, iterations: int | None
 ) -> float | None:
-    """Estimate the time left: exploitability keeps falling as a power of the iterations."""
+    """Estimate the seconds left. Exploitability falls about as a power of the iterations."""
     last = curve[-1]
     if last.iteration == 0 or last.seconds == 0.0:
         return None

@@ -22,15 +22,16 @@ from hearts_env.support.arrays import Array, Floats, Ints, Ints32
 from hearts_env.support.jit import jit
 
 Sets = tuple[Ints32, Ints32, int]
-"""The information sets of a ``Side``: parent and first; and the number of leading sequences with
-values in a separate array (none, or the empty and top ones)."""
+"""The information sets of a ``Side`` (parent and first), and the number of leading sequences with
+values in a separate array: none, or the empty and top sequences."""
 
 Lines = tuple[Ints32, Ints32, Array]
 """A player's lines in a ``Tree``: its own last sequences, the opponent's, and seat 0's margins."""
 
 Memory = tuple[Floats, Floats, Floats]
 """A player's arrays, one number per sequence: values, chances, regrets. The values are zero before
-and after. They carry earnings of later information sets back to the sequences before them."""
+and after. During a pass they carry the earnings of later information sets back to the sequences
+before them."""
 
 
 class Update(NamedTuple):
@@ -75,7 +76,7 @@ def go_back(
         marks: lines and information sets of the player that bound the blocks of the stretch.
         lines: the lines, for this player.
         plan: the opponent's plan, one number per sequence.
-        sign: 1 for seat 0, -1 for seat 1, with the opposite margin.
+        sign: 1 for seat 0, and -1 for seat 1, whose margin is the opposite.
         sets: the player's information sets.
         memory: the player's arrays.
         top: the earnings of each empty or top sequence.
@@ -97,7 +98,8 @@ def go_back(
 def improve(begin: int, end: int, sets: Sets, memory: Memory, top: Floats, update: Update) -> None:
     """Update regrets and probabilities of the information sets from `begin` to before `end`.
 
-    In place, from the last to the first. Earnings go to the sequence before each information set.
+    The work is done in place, from the last information set to the first. Earnings go to the
+    sequence before each information set.
     """
     parent, first, base = sets
     values, chances, regrets = memory

@@ -38,7 +38,7 @@ ALL = 1_000
 TIE = 1e-9
 """The largest difference between equal values. Of equal cards the lowest is played."""
 _ROUND = 0.5 - 1e-6
-"""Added before rounding down: exact halves round down, although sums may fall a little short."""
+"""Added before rounding down, because sums may fall a little short of exact halves."""
 _MOST_ROWS = 1 << 16
 """The most worlds in one step, which takes 50 MB."""
 _MOST_ASKED = 1 << 14
@@ -67,9 +67,9 @@ Chooser = Callable[[InfoSets], Ints]
 
 
 def is_awake(awake: Sequence[int] | None) -> Bools:
-    """Return, for each trick number from 0, whether it is in `awake`, which counts from 1.
+    """Return, for each trick from 0, whether it is in `awake`, which counts from 1.
 
-    The shape is ``(MAX_CARDS + 1,)``. If `awake` is None, all are.
+    The shape is ``(MAX_CARDS + 1,)``. If `awake` is None, all elements are True.
     """
     found = np.full(k.MAX_CARDS + 1, awake is None)
     if awake is not None:
@@ -91,7 +91,7 @@ class _Step(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The continuation of each information set."""
+    """How each information set continues: the decisions to search, and the group for thinning."""
 
     depth: Ints
     """``(sets,)``: the number of the player's own decisions still to search."""
@@ -115,12 +115,12 @@ class Responses:
 
         Args:
             rules: rules of two players without an exchange.
-            policy: the opponent's action probabilities (an agent's ``action_probs``).
+            policy: the opponent's action probabilities, like ``Agent.action_probs``.
             chooser: the player's action where it does not search. If None, ``by_worlds``.
-            most_worlds: the most worlds after one card, evenly selected if a mixed policy branches
-                further. If None, all are kept.
-            awake: the tricks, from 1, in which the player searches or the chooser plays. In others
-                it plays `policy` itself. If None, all.
+            most_worlds: the most worlds after one card. If a mixed policy leads to more, an even
+                selection is kept. If None, all are kept.
+            awake: the tricks, from 1, in which the player searches or the chooser plays. In all
+                other tricks the player follows `policy`. If None, all tricks.
         """
         self.rules = rules
         self.policy = policy
@@ -138,8 +138,8 @@ class Responses:
 
         Args:
             infosets: information sets in which their player is to act.
-            depth: the number of the player's own decisions to search, with this one. After them the
-                chooser plays.
+            depth: the number of the player's own decisions to search, this one included. After
+                that, the policy given as `chooser` plays.
 
         Returns:
             ``(sets, num_actions)``, -inf for illegal actions.
@@ -195,7 +195,7 @@ class Responses:
         return values
 
     def _values_in_parts(self, infosets: InfoSets, plan: _Plan) -> Floats:
-        """Return the same for one half of the worlds after the other, to save memory."""
+        """Return ``_values``, computed for one half of the worlds after the other."""
         middle = int(np.searchsorted(infosets.starts, len(infosets.states) // 2))
         middle = min(max(middle, 1), len(infosets.seats) - 1)
         parts = []
@@ -207,7 +207,7 @@ class Responses:
     def _step(
         self, infosets: InfoSets, plan: _Plan, *, is_first: bool = False
     ) -> tuple[_Step, InfoSets, _Plan]:
-        """Return all that can follow after one action."""
+        """Return everything that can follow after one action."""
         rules, numbers, firsts = self.rules, infosets.numbers, infosets.starts[:-1]
         movers = infosets.states[firsts, k.PLAYER]
         is_over = movers < 0
@@ -267,10 +267,10 @@ class Responses:
         return margins
 
     def _replies(self, infosets: InfoSets, numbers: Ints, by_policy: Bools) -> tuple[Ints, Floats]:
-        """Return the policy's row of the probability table for each world, or -1; and the table.
+        """Return each world's row in the table of the policy's probabilities, or -1, and the table.
 
-        `by_policy` marks the information sets in which the policy plays. `numbers` has each world's
-        information set.
+        `by_policy` marks the information sets in which the policy plays. `numbers` has the
+        information set of each world.
         """
         of = np.full(len(numbers), -1)
         others = np.flatnonzero(by_policy[numbers])
@@ -298,7 +298,7 @@ class Responses:
         return chances
 
     def _starts(self, states: Ints, keys: Ints) -> Ints:
-        """Return where the information sets of ordered worlds begin."""
+        """Return the first world of each information set, for ordered worlds."""
         is_new = keys[1:] != keys[:-1]
         if self._shows_more:
             shown = _shown(states)
@@ -464,7 +464,7 @@ def _best_by_worlds(
     notes: tuple[Ints, Floats],
     actions: Ints,
 ) -> None:
-    """Write the action of the best mean double-dummy value over each information set's worlds.
+    """Write the action with the best mean double-dummy value over the worlds of each set.
 
     Of equal actions the lowest is taken. `notes` has MAX_CARDS numbers in each array.
     """

@@ -15,7 +15,7 @@ from hearts_env.support.errors import HeartsError
 from hearts_env.support.jit import jit
 
 _ROUNDING, _PLAN_ROUNDING = 1e-6, 1e-9
-"""The largest rounding errors: of a probability, and of a sum of plans as a share of its weight."""
+"""The largest rounding error of a probability, and of a sum of plans as a share of its weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Side:
         """Return `chances` as a policy: one probability per sequence, sum 1 per information set.
 
         Raises:
-            HeartsError: it is not a policy. The message names the place.
+            HeartsError: if `chances` is not a policy. The message names the place.
         """
         array = np.ascontiguousarray(chances, np.float64)
         if array.shape != (self.num_sequences,):
@@ -78,10 +78,10 @@ class Side:
         return array
 
     def check_sum(self, plans: Floats, weight: float, name: str) -> None:
-        """Raise unless `plans` is a sum of plans, each times its weight, of this total weight.
+        """Raise unless `plans` is a weighted sum of plans with this total weight.
 
         Raises:
-            HeartsError: it is not. The message names the place.
+            HeartsError: if it is not such a sum. The message names the place.
         """
         hands = len(self.hands)
         if not (
@@ -156,7 +156,7 @@ def backward_best(parent: Ints32, first: Ints32, values: Floats) -> None:
 
 @jit
 def take_best(first: Ints32, values: Floats, chances: Floats) -> None:
-    """Set the probability of each information set's best sequence to 1; of equals the first."""
+    """Set the probability of the best sequence (the first of equals) of each set to 1."""
     for i in range(len(first) - 1):
         best = first[i]
         for j in range(first[i] + 1, first[i + 1]):

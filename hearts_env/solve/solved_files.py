@@ -78,7 +78,7 @@ class Saved:
         iterations: the number of iterations done.
         seconds: the time of the iterations.
         arrays: the arrays of `ARRAYS`, each for both players, such as ``chances0``.
-        curve: the exploitability so far; only for a state.
+        curve: the exploitability so far, only for a state.
     """
 
     kind: str
@@ -94,8 +94,8 @@ def write_solved(path: Path, saved: Saved) -> None:
     """Write a file, whole or not at all, without a second copy of a state in memory.
 
     Raises:
-        HeartsError: the file cannot be written, as its folder does not exist.
-        OSError: the disk is full.
+        HeartsError: if the folder of the file does not exist.
+        OSError: if the disk is full.
     """
     tree, is_state = saved.tree, saved.kind == "state"
     check_output(path, "save_to")
@@ -114,7 +114,7 @@ def write_solved(path: Path, saved: Saved) -> None:
 
 
 def _packed(saved: Saved) -> Tensors:
-    """Return the probabilities in 16 bits each, zeros where the player's own play never leads."""
+    """Return the probabilities in 16 bits each, zeros where the player's own policy never leads."""
     tensors: Tensors = {}
     for name, side in zip(saved.arrays, saved.tree.sides, strict=True):
         chances = saved.arrays[name]
@@ -145,7 +145,8 @@ def read_solved(path: str | Path, max_memory: float, rules: Rules | None = None)
         rules: the rules of the file. If None, the rules in its header.
 
     Raises:
-        CheckpointError: the file is something else, damaged, or does not fit this version's tree.
+        CheckpointError: if the file is of another kind, damaged, or does not fit this version's
+            tree.
     """
     if kind_of(path) != "file":
         raise CheckpointError(f"{path}: there is no such file; check the path")
@@ -250,7 +251,7 @@ def _check_state(
 
 
 def _unpacked(name: str, packed: Array, side: Side) -> Floats:
-    """Return a player's probabilities from a policy; uniform where the player never gets."""
+    """Return a player's probabilities from a policy, uniform in sets that it never reaches."""
     hands = len(side.hands)
     size = 2 * (side.num_sequences - hands)
     try:

@@ -1,9 +1,9 @@
 """A two-player game in sequence form: every information set, every choice, every outcome.
 
-Only deals in which seat 0 leads first are counted, all equally likely. The others are the same game
-with the seats exchanged. So the whole game has the value 0, and this half has a value for the first
-leader. The value of one player's plan against the other's is linear in both (von Stengel 1996:
-*Efficient computation of behavior strategies*):
+Only deals in which seat 0 leads first are counted, all equally likely. All other deals are the same
+game with the seats exchanged. So the whole game has the value 0, and this half has a value for the
+first leader. The value of one player's plan against the other's is linear in both (von Stengel
+1996: *Efficient computation of behavior strategies*):
 
 - An *information set* is a view of the player to act with more than one legal action. Forced
   actions have none.
@@ -88,7 +88,7 @@ def check_memory(max_memory: float) -> float:
     """Return a number of gigabytes.
 
     Raises:
-        HeartsError: it is not a positive finite number.
+        HeartsError: if `max_memory` is not a positive finite number.
     """
     return check_positive("max_memory", max_memory, ", in gigabytes, like 5")
 
@@ -99,11 +99,11 @@ class TreeSize:
 
     Attributes:
         rules: the rules.
-        deals: deals in which seat 0 leads first.
-        positions: positions in all of them, with the first and last ones.
-        lines: deals played to their end in every way.
-        infosets: information sets with a choice, for each player.
-        sequences: their actions, for each player.
+        deals: the number of deals in which seat 0 leads first.
+        positions: the number of positions in all these deals, the first and last ones included.
+        lines: the number of ways to play these deals to their end.
+        infosets: the number of information sets with a choice, for each player.
+        sequences: the number of actions in these information sets, for each player.
     """
 
     rules: Rules
@@ -115,13 +115,13 @@ class TreeSize:
 
     @property
     def tree_bytes(self) -> int:
-        """Bytes of the tree's arrays during the build."""
+        """The bytes of the tree's arrays during the build."""
         # Both players' arrays have the larger length.
         return 9 * self.lines + 16 * max(self.infosets) + walk_bytes(self.rules)
 
     @property
     def solver_bytes(self) -> int:
-        """Bytes of a solver's arrays, without the tree."""
+        """The bytes of a solver's arrays, without the tree."""
         return 32 * sum(self.sequences) + 16 * max(self.sequences)
 
     @functools.cached_property
@@ -147,7 +147,7 @@ def start_walk(rules: Rules | str, max_memory: float) -> Walk:
     """Return the walk through the tree of `rules`.
 
     Raises:
-        HeartsError: the rules are not for two players, or have an exchange; or their deals alone
+        HeartsError: if the rules are not for two players, have an exchange, or their deals alone
             take more than `max_memory` gigabytes.
     """
     rules = Rules.make(rules)
@@ -167,7 +167,7 @@ def count_tree(walk: Walk, max_memory: float = math.inf) -> TreeSize:
         max_memory: the most memory of the tree and its solver, in gigabytes.
 
     Raises:
-        HeartsError: the limit is passed.
+        HeartsError: if the limit is passed.
     """
 
     def watch(totals: Ints) -> None:
@@ -201,10 +201,10 @@ class Tree:
 
     Attributes:
         rules: the rules.
-        size: its size, counted.
+        size: the size of the tree.
         sides: each player's information sets and sequences.
-        num_deals: deals, all equally likely.
-        ends: both players' last sequences of each line, ``(2, lines) int32``.
+        num_deals: the number of deals, which are equally likely.
+        ends: the last sequence of both players in each line, ``(2, lines) int32``.
         margins: seat 0's margin at the end of each line, ``(lines,)``.
         marks: regular marks of the walk: its lines and both players' information sets so far, and
             whether a branch begins, ``(marks, 4) int64``.
@@ -225,7 +225,7 @@ class Tree:
             progress: called from time to time with the lines written and their total.
 
         Raises:
-            HeartsError: the limit is passed.
+            HeartsError: if the limit is passed.
         """
         self._walk = walk = start_walk(rules, max_memory)
         self.rules, self.size = walk.rules, count_tree(walk, max_memory)
@@ -253,7 +253,7 @@ class Tree:
         )
 
     def blocks(self, player: int, size: int = 4096) -> Iterator[tuple[int, BatchView]]:
-        """Yield `player`'s information sets as views, at most `size` at once, with the first."""
+        """Yield the number of the first information set and the views, `size` sets at a time."""
         begin = 0
         for vectors in self._walk.views(player, size):
             yield begin, BatchView(self.rules, vectors, np.full(len(vectors), player, np.int64))
@@ -262,10 +262,10 @@ class Tree:
     def find(self, views: BatchView) -> tuple[Ints, Ints]:
         """Return each view's role, 0 for the first leader, and the number of its information set.
 
-        The seats of a view may be exchanged. The number is -1 where there is no choice.
+        The seats of a view may be exchanged. The number is -1 if the player has no choice.
 
         Raises:
-            HeartsError: the views are of other rules, or cannot have arisen.
+            HeartsError: if the views are of other rules, or play cannot lead to them.
         """
         if not self.rules.is_same_deal(views.rules):
             raise HeartsError(
@@ -293,7 +293,7 @@ class Tree:
         """Return a profile's action probabilities in many views, ``(len(views), num_actions)``.
 
         Raises:
-            HeartsError: the views are of other rules, or cannot have arisen.
+            HeartsError: if the views are of other rules, or play cannot lead to them.
         """
         roles, infosets = self.find(views)
         legal = views.legal_table
@@ -338,8 +338,8 @@ class Tree:
     def gradient(self, player: int, plan: Floats) -> Floats:
         """Return the immediate earnings of each sequence of `player` against the opponent's plan.
 
-        They are points per deal from the lines that end with the sequence, weighted by chance and
-        by the opponent's plan.
+        Earnings are points per deal from the lines that end with the sequence, weighted by chance
+        and by the opponent's plan.
         """
         out = np.zeros(self.sides[player].num_sequences)
         scale = (1 - 2 * player) / self.num_deals
@@ -353,7 +353,7 @@ class Tree:
 # ---- compiled ------------------------------------------------------------------------------------
 @jit
 def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> None:
-    """Write a key for each view from all that its player sees, with seats by role."""
+    """Write a key for each view from everything that its player sees, with roles for seats."""
     for i in range(len(vectors)):
         v = vectors[i]
         player = players[i]
@@ -374,7 +374,7 @@ def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> Non
 def add_lines(
     own: Ints32, other: Ints32, weights: Array, plan: Floats, scale: float, out: Floats
 ) -> None:
-    """Add weight times plan of `other`, times `scale`, to the sequence `own` of each line."""
+    """Add weight times `plan` at `other`, times `scale`, to the sequence `own` of each line."""
     for i in range(len(own)):
         out[own[i]] += weights[i] * plan[other[i]] * scale
 

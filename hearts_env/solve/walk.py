@@ -2,8 +2,8 @@
 
 Each history comes with all deals that agree with it, side by side, so the kernel is asked once for
 each hand and history. Information sets and sequences are numbered in the order of the walk, which
-is the order of the game. Those of the first ``TOP`` cards come first. The rest of a history of that
-length is then one stretch of every array, and threads can take such stretches.
+is the order of the game. The information sets of the first ``TOP`` cards come first. So everything
+after a history of that length is one stretch of every array, and threads can take such stretches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hearts_env.views.deals import num_deals as num_all_deals
 TOP = 3
 """Histories of fewer cards are *top* ones. Each history of this many cards begins a *branch*."""
 BLOCK = 1 << 15
-"""Lines between two marks of a walk, few enough that their data fits into a cache."""
+"""The lines between two marks of a walk, few enough for their data to fit into a cache."""
 
 _PART = 1 << 18
 """Lines between two reports of a walk's progress."""
@@ -40,8 +40,8 @@ NUM_TOTALS = 14
 
 # ---- the progress of a walk: places in `course` --------------------------------------------------
 DEPTH, IS_NEW, STOP, SHOWN, LEVEL, NUM_COURSE = range(6)
-"""The cards played; whether this history is new; lines at which to pause; views written; which
-information sets to show: 0 in top histories, 1 below, 2 all."""
+"""The course of a walk: the cards played, whether this history is new, the lines at which to pause,
+the views written, and the information sets to show (0 in top histories, 1 below, 2 all)."""
 
 
 class Hands(NamedTuple):
@@ -91,11 +91,11 @@ class Records(NamedTuple):
     margins: Array
     """``(lines,)``: seat 0's margin at the end of each line."""
     marks: Ints
-    """``(marks, 4)``: lines and both players' information sets so far; whether a branch begins."""
+    """``(marks, 4)``: see ``Tree.marks``."""
     parent: Ints32
-    """``(2, n)``: this and the next as in `Side`."""
+    """``(2, n)``: see `Side`."""
     first: Ints32
-    """``(2, n + 1)``."""
+    """``(2, n + 1)``: see `Side`."""
 
 
 class Shown(NamedTuple):
@@ -114,7 +114,7 @@ def num_deals(rules: Rules) -> int:
 
 
 def walk_bytes(rules: Rules) -> int:
-    """Return the memory of a walk in bytes: it keeps every deal at each depth."""
+    """Return the memory of a walk in bytes. A walk keeps every deal at each depth."""
     return (72 * rules.hand_size + 100) * num_deals(rules)
 
 
@@ -306,7 +306,8 @@ def _after(r: k.Vector, s: k.Vector, hand0: int, hand1: int, action: int, out: k
 def _shown(s: k.Vector) -> int:
     """Return the public information of a position beside its history.
 
-    It has an awarded kitty, and whether a queen playable at any time broke hearts.
+    It consists of an awarded kitty, and of whether a queen that may be played at any time broke
+    hearts.
     """
     kitty = s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else 0
     return kitty << 1 | s[k.BROKEN]
@@ -388,7 +389,7 @@ def _follow(r: k.Vector, hands: Hands, frames: Frames, depth: int) -> bool:
     """Make the next history by the lowest action not yet followed.
 
     Returns:
-        True if there is one; False if no deal is left for that action.
+        True if there is a next history, False if no deal is left for that action.
     """
     s = frames.states[depth]
     deals = frames.deals[depth]

@@ -49,9 +49,9 @@ def only(value: object) -> object:
 
 
 def listed(value: object) -> Sequence[Any] | None:
-    """Return the elements of a list, tuple, range or array, or None for other values.
+    """Return the elements of a list, tuple, range or array. Return None for other values.
 
-    Text and bytes are sequences too, but of characters: b"2C" is not the numbers 50 and 67.
+    Text and bytes are sequences of characters, not lists: b"2C" is not the numbers 50 and 67.
     """
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -61,7 +61,7 @@ def listed(value: object) -> Sequence[Any] | None:
 
 
 def is_word(value: object) -> bool:
-    """Return whether a value is text: arrays cannot even be compared with a word.
+    """Return whether a value is text. An array compared with a word does not give a bool.
 
     This is a function because type checkers reject the test on values declared as text.
     """
@@ -76,7 +76,7 @@ def check_number(
     error: type[HeartsError] = HeartsError,
     other: str = "",
 ) -> int:
-    """Return `value` as a whole number from `low` to `high`. If `high` is None, there is no bound.
+    """Return `value` as a whole number from `low` to `high`, without a bound if `high` is None.
 
     `other` ends the message with another choice, such as ", or None".
     """
@@ -104,7 +104,7 @@ def check_seed(seed: object) -> int:
 
 
 def check_any_seed(seed: object) -> int:
-    """Return the seed of an agent as a whole number of any size from 0."""
+    """Return the seed of an agent as a whole number of 0 or more, of any size."""
     return check_number("seed", seed, 0, None, other=", or None")
 
 
@@ -203,7 +203,7 @@ def check_array(
 ) -> NDArray[Any]:
     """Return `value` if it is an array of finite numbers with the shape and dtype of `like`.
 
-    With `has_infinite`, numbers need not be finite where those of `like` are not.
+    With `has_infinite`, a number may be infinite where the number of `like` is.
     """
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"
@@ -218,8 +218,8 @@ def check_array(
 def whole_numbers(value: object) -> NDArray[np.int64] | None:
     """Return `value` as a contiguous, writeable int64 array, or None if it has no whole numbers.
 
-    An array that already fits is returned without a copy. Compiled functions get no other kind,
-    because each kind would compile them again.
+    An array that already fits is returned without a copy. Compiled functions get only this kind of
+    array, because each kind would compile them again.
     """
     if isinstance(value, _TEXT):
         return None

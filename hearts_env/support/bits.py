@@ -29,18 +29,18 @@ def popcount(mask: int) -> int:
 
 
 def lowest(mask: int) -> int:
-    """Return the place of the lowest set bit; 64 for the empty set."""
+    """Return the place of the lowest set bit, or 64 for the empty set."""
     mask = int(mask)
     return (mask & -mask).bit_length() - 1 if mask else 64
 
 
 def highest(mask: int) -> int:
-    """Return the place of the highest set bit; -1 for the empty set."""
+    """Return the place of the highest set bit, or -1 for the empty set."""
     return int(mask).bit_length() - 1
 
 
 def put_word(out: NDArray[np.int8], at: int, word: np.uint64) -> None:
-    """Write the 64 bits of `word` over ``out[at : at + 64]``, one 0 or 1 each, in place."""
+    """Write the 64 bits of `word` over ``out[at : at + 64]`` as zeros and ones, in place."""
     for j in range(64):
         out[at + j] = word >> np.uint64(j) & np.uint64(1)
 
@@ -113,7 +113,7 @@ def _spread(builder: Any, word: Any) -> Any:
 
 
 _HAS_BIT_MASKS = binding.get_host_cpu_features().get("avx512bw", False)
-"""If True, one instruction turns bits into bytes; elsewhere that way takes many."""
+"""If True, one instruction turns bits into bytes. On other processors it takes many."""
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -160,7 +160,7 @@ def _new_words() -> NDArray[np.uint64]:
 
 _config: Any = numba.config  # its fields are made at run time
 stack_words: Any = _new_words if _config.DISABLE_JIT else _words_on_stack
-"""Memory of `STACK_WORDS` words for the caller and the functions it calls, until it returns."""
+"""`STACK_WORDS` words of memory for the caller and the functions it calls, until it returns."""
 
 
 # ---- arrays at an address ------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def _array_at(dtype: Any, *, readonly: bool = False) -> Any:
 
 
 int64_at = _array_at(types.int64)
-"""The array of this shape at this address; likewise for the names below."""
+"""The array of this shape at this address. The next names are alike for other dtypes."""
 constants_at = _array_at(types.int64, readonly=True)
 int8_at = _array_at(types.int8)
 uint8_at = _array_at(types.uint8)

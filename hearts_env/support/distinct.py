@@ -31,7 +31,7 @@ def distinct(rows: Array) -> tuple[Ints, Ints]:
 
 @functools.cache
 def _factors(size: int) -> Ints:
-    """Return the factors of a row's bytes in its hash."""
+    """Return the factor of each byte of a row in the row's hash."""
     return np.random.default_rng(0).integers(1 << 32, size=size)
 
 

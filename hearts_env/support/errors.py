@@ -62,7 +62,7 @@ def quoted(value: object) -> str:
 
 
 def bare(name: str) -> str:
-    """Return a name from a user or a file as ``quoted`` does, without the quotation marks."""
+    """Return ``quoted`` of a name from a user or a file, without the quotation marks."""
     return quoted(name)[1:-1]
 
 
@@ -94,7 +94,7 @@ def library(module: str, what: str, extra: str) -> Any:
         extra: the extra that installs it.
 
     Raises:
-        HeartsError: it is not installed. The message gives the command to install it.
+        HeartsError: if the library is not installed. The message gives the command to install it.
     """
     try:
         return importlib.import_module(module)

@@ -32,7 +32,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """Make `data` the content of a file: a crash leaves either the old content or the new.
 
     A link stays a link, and its target is written. A device or a pipe is written to directly. For a
-    file in a folder that may come from someone else, call ``own_files`` before. After an
+    file in a folder that may come from someone else, first call ``own_files``. After an
     ``OSError``, which has `path` as its ``filename``, the file has its old content. The only
     exception is a disk failure after the replacement (EIO from the fsync of the folder).
     """
@@ -56,7 +56,7 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
 
 @contextlib.contextmanager
 def writing_whole(path: Path) -> Iterator[IO[bytes]]:
-    """Write as ``write_whole`` does from a block, without all of the content in memory."""
+    """Yield a file that replaces `path` when the block ends, as ``write_whole`` does."""
     given = path
     try:
         if path.is_symlink():
@@ -100,8 +100,8 @@ def _temporary(path: Path) -> Path:
 def _sync_folder(folder: Path) -> None:
     """Write a folder's names to the disk, if the file system and the permissions allow it.
 
-    The file is already whole and in place, so a missing guarantee is not an error. A disk that
-    cannot write (EIO, ENOSPC) is one: the file may vanish after a loss of power.
+    The file is already whole and in place, so a file system without this guarantee is not an error.
+    A disk that cannot write (EIO, ENOSPC) is an error: the file may vanish after a loss of power.
     """
     try:
         handle = os.open(folder, os.O_RDONLY)
@@ -142,17 +142,18 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
 def own_files(
     folder: Path, what: str, *, written: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> None:
-    """Make the files of a folder its own: writing and removing them changes nothing elsewhere.
+    """Make sure that writing and removing files in a folder changes nothing outside it.
 
-    A folder from someone else may have links, pipes or devices in their place. Patterns, such as
-    ``checkpoints/*.safetensors``, name the files and folders. Other names are left alone.
+    A folder from someone else may have links, pipes or devices in the place of files. Patterns,
+    such as ``checkpoints/*.safetensors``, name the files and folders. Other names are left alone.
 
     Args:
         folder: the folder. It may be missing.
         what: the beginning of messages, such as "run".
-        written: the names that are only written. Anything that is neither an ordinary file nor a
-            folder is removed there.
-        needed: the names of folders, and of files that are read. Anything else is refused there.
+        written: the names that are only written. If one is neither an ordinary file nor a folder,
+            it is removed.
+        needed: the names of folders, and of files that are read. If one is neither an ordinary file
+            nor a folder, it is refused.
 
     Raises:
         CheckpointError: if something is refused, or cannot be removed.
@@ -173,7 +174,7 @@ def own_files(
 
 
 def _foreign(folder: Path, names: Sequence[str]) -> list[Path]:
-    """Return what is neither an ordinary file nor a folder, of the names that match patterns."""
+    """Return the paths that match the patterns and are neither ordinary files nor folders."""
     found = []
     for place, name in (os.path.split(name) for name in names):
         is_there = kind_of(folder / place) == "folder"  # also if the name is impossible
@@ -185,7 +186,7 @@ def _foreign(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _is_plain(path: Path) -> bool:
-    """Return whether there is an ordinary file, a folder or nothing. A link is none of them."""
+    """Return True if there is an ordinary file, a folder or nothing. A link is none of these."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -196,7 +197,7 @@ def _is_plain(path: Path) -> bool:
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return the kind of a path: ``file``, ``folder`` or ``other``; "" if nothing exists there.
 
-    A name that is too long for the system or has a null character is "".
+    The kind is also "" if the name is too long for the system or has a null character.
     """
     try:
         mode = os.stat(path).st_mode
@@ -224,8 +225,9 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
 def check_output(path: Path, name: str) -> None:
     """Raise if a file could not be written. Call it before computing the content.
 
-    It rejects a folder, an empty or too long name, and a missing folder, and tries to create a file
-    where ``writing_whole`` does. Messages begin with `name`, the option or argument.
+    It refuses the path of a folder, an empty or too long name, and a name in a missing folder. It
+    tries to create a file where ``writing_whole`` does. Messages begin with `name`, the option or
+    argument.
     """
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
         raise HeartsError(f"{name}: {quoted(path.name)} is too long for a file; give another name")
@@ -265,7 +267,7 @@ def lock_beside(path: Path) -> Path:
 
 @contextlib.contextmanager
 def held(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file `path` during this block, so only one process works on something.
+    """Hold the lock file `path` during this block, so only one process does the work.
 
     It has no effect on Windows and on file systems without locks. The lock file is created here
     and removed at the end. The lock belongs to the process, so a killed process releases it. If
@@ -287,7 +289,7 @@ def held(path: Path, what: str) -> Iterator[None]:
 
 
 def _locked(path: Path, what: str) -> int:
-    """Return a handle of the lock file, locked if the file system has locks."""
+    """Return a handle of the lock file, which is locked if the file system has locks."""
     while True:
         if not _is_plain(path):
             path.unlink(missing_ok=True)
@@ -327,7 +329,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds the lock file `path`. Never wait or write anything.
+    """Return True if a process holds the lock file `path`, without waiting or writing.
 
     Return False on Windows and on file systems without locks.
     """

@@ -2,9 +2,9 @@
 
 ``interruptible`` turns all of them into a KeyboardInterrupt, so work that keeps its results on
 Ctrl-C keeps them on every signal. Python drops an exception raised in a destructor or a C callback.
-Such a signal is sent again. ``noted_interrupt`` keeps a signal from breaking off a block, which can
-ask whether to stop. ``signals_apart`` separates exceptions raised by signals from exceptions of
-other people's code.
+Such a signal is sent again. ``noted_interrupt`` keeps a signal from breaking off a block. The block
+can ask whether to stop. ``signals_apart`` separates the exceptions that signals raise from the
+exceptions of users' code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIGNALS = tuple(
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal that ends the work; `number` is the exit status less 128."""
+    """A signal that ends the work. Its `number` is the exit status less 128."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(number)
@@ -35,7 +35,7 @@ _SOON = 0.02
 
 @contextlib.contextmanager
 def _repeated() -> Iterator[None]:
-    """Send a signal of this block again if Python drops its exception."""
+    """Send each signal of this block again if Python drops its exception."""
     report = sys.unraisablehook
     timers: list[threading.Timer] = []
 
@@ -69,7 +69,7 @@ def _signal_main(number: int) -> None:
 
 @contextlib.contextmanager
 def _handled(handler: Callable[[int, Any], None], numbers: tuple[Any, ...]) -> Iterator[None]:
-    """Handle signals in this block, in the main thread. A signal ignored before stays ignored."""
+    """Handle signals in this block, in the main thread. Signals already ignored stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -111,10 +111,10 @@ def interruptible() -> Iterator[None]:
 def noted_interrupt(
     noted: Callable[[], None] | None = None, *, twice: bool = False
 ) -> Iterator[Callable[[], int]]:
-    """Only note signals in this block. Yield a function that returns a signal's number, or 0.
+    """Note signals in this block. Yield a function that returns the number of a signal, or 0.
 
     Args:
-        noted: called on the first signal.
+        noted: called on the first signal. If None, nothing is called.
         twice: if True, a second signal raises ``Interrupted`` at once.
     """
     pressed = 0
@@ -135,7 +135,7 @@ def noted_interrupt(
 
 @contextlib.contextmanager
 def held_interrupt() -> Iterator[None]:
-    """Delay signals to the end of this block, which is short and must not be broken off."""
+    """Delay signals to the end of this block. It must be short, as it cannot be stopped."""
     with noted_interrupt() as pressed:
         yield
     if pressed():
@@ -149,9 +149,17 @@ _RAISING = (*SIGNALS, *(getattr(signal, name) for name in ("SIGALRM",) if hasatt
 def signals_apart() -> Iterator[Callable[[], None]]:
     """Run code that may raise anything. Yield a function that raises the exception of a signal.
 
-    A signal handler that raises, such as Ctrl-C's, raises inside any code. Call the function
-    wherever you catch the code's exceptions, and at the end of the block: the code may have caught
-    the signal's exception itself.
+    Ctrl-C raises inside any code, here the code of a user. A caller that catches the exceptions of
+    that code would also catch the signal, and the code may have caught it before. So call the
+    function in the ``except`` clause and at the end of the block::
+
+        with signals_apart() as check_signals:
+            try:
+                answer = users_code()
+            except BaseException as error:
+                check_signals()  # raises the signal's exception, if there was a signal
+                fault = error    # else the exception belongs to the code
+            check_signals()
     """
     raised: list[BaseException] = []
 

@@ -1,14 +1,14 @@
 """Compilation: the decorators of the package's compiled functions.
 
-Numba refreshes a cached function when the file that defines it changes, but not when a function
-that it calls in another file does. So the cache folder is named by a digest of all compiling
-sources, of this package and of the function's. Edited code never runs stale, other edits keep the
-cache, and a user's own numba cache stays untouched. A constant that compiled code reads must
-therefore be assigned in a file that compiles. A test checks that.
+Numba refreshes a cached function when the file that defines it changes, but not when it calls a
+function in another file that changes. So the cache folder is named by a digest of all sources that
+take part in compiled code, in this package and in the function's package. Edited code never runs
+stale, other edits keep the cache, and a user's own numba cache stays untouched. A constant that
+compiled code reads must therefore be assigned in a file that compiles. A test checks that.
 
-The cache never stops a program. A file that is damaged or belongs to another user is a miss: the
-function is compiled and the file written again. If nothing can be written (a full disk, a read-only
-install without a home), one warning says so and functions are compiled at each start.
+The cache never stops a program. If a file is damaged or belongs to another user, the function is
+compiled and the file written again. If nothing can be written (a full disk, a read-only install
+without a home), one warning says so and functions are compiled at each start.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COMPILES = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """False if numba's switch is set: all functions then run interpreted."""
 _HERE = Path(__file__).resolve().parents[1]
 _TAKE_PART = ("support/bits.py", "support/jit.py", "cards.py")
-"""Files without compiled functions that give parts or constants to compiled functions."""
+"""The files without compiled functions that give parts or constants to compiled functions."""
 
 
 @functools.cache
@@ -60,7 +60,7 @@ def _digest(package: Path) -> str:
 
 
 def compiles(path: Path, source: bytes) -> bool:
-    """Return whether a file takes part in compiled code, by functions or by constants."""
+    """Return True if a file takes part in compiled code, by its functions or its constants."""
     return b"support.jit import" in source or path in [_HERE / name for name in _TAKE_PART]
 
 
@@ -102,10 +102,10 @@ def _folder_of(function: Callable[..., Any]) -> Path | None:
 
 
 class _CacheFile(IndexDataCacheFile):
-    """Save each function's code with its digest and its key, and load nothing else.
+    """A file of compiled functions, each saved with a digest and a key that loading checks.
 
-    Damaged machine code could otherwise load, and then crash or compute wrong results. An index
-    that was lost and begun again may name a file with the code for other types.
+    Without them, damaged machine code could load, and then crash or compute wrong results. If the
+    index is lost and begun again, it may name a file with the code for other types.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -130,7 +130,7 @@ class _CacheFile(IndexDataCacheFile):
 
 
 class _Locator(InTreeCacheLocator):
-    """Place a function's cache in its package's folder, even if that is full at the moment."""
+    """Places a function's cache in its package's folder, even while the disk is full."""
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _Locator:
@@ -147,7 +147,8 @@ class _CacheImpl(CompileResultCacheImpl):
 class _Cache(FunctionCache):
     """Numba's cache of a function, without errors from files.
 
-    Numba has no option for this: a damaged file raises at every start, a full disk at every save.
+    Numba has no option for this: it raises at every start if a file is damaged, and at every save
+    if the disk is full.
     """
 
     _impl_class = _CacheImpl
@@ -172,7 +173,7 @@ class _Cache(FunctionCache):
 
 
 class _NoCache(NullCache):
-    """Keep nothing, because no folder can be written."""
+    """Keeps nothing, because no folder can be written."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
         unsaved.append("no folder for it can be written")
@@ -199,7 +200,7 @@ def _warn_if_unsaved() -> None:
 
 
 class _Announcer(event.Listener):
-    """Show on a terminal what a first start compiles, and how long each part takes."""
+    """Shows on a terminal which functions a first start compiles, and the time of each part."""
 
     def __init__(self) -> None:
         self._started: list[
@@ -208,7 +209,7 @@ class _Announcer(event.Listener):
 
     @property
     def is_open(self) -> bool:
-        """True while a function is compiling and its line has no end yet."""
+        """True while a function is compiling, when its line has no end yet."""
         return bool(self._started)
 
     def on_start(self, event: event.Event) -> None:
@@ -257,14 +258,14 @@ def jit(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile as ``jit`` does, into the callers: for work at every card, where a call costs."""
+    """Compile as ``jit`` does, into the callers, for work at every card, where calls take time."""
     return _compiled(function, forceinline=True)
 
 
 def inner(function: F) -> F:
-    """Compile as ``inlined`` does, for compiled callers only: no entry from Python is compiled.
+    """Compile as ``inlined`` does, for compiled callers only.
 
-    A call from Python runs the function uncompiled.
+    No entry from Python is compiled: a call from Python runs the function uncompiled.
     """
     compiled = _compiled(function, forceinline=True, no_cpython_wrapper=True)
     if isinstance(compiled, CPUDispatcher):
@@ -280,15 +281,15 @@ class _Inner(CPUDispatcher):
 
 
 def called(function: F) -> F:
-    """Compile as ``jit`` does but with the GIL: for very short calls from Python, once per step."""
+    """Compile as ``jit`` does but with the GIL, for very short calls from Python, once per step."""
     return _compiled(function, nogil=False)
 
 
 class DirectCall:
     """Calls a compiled function without looking up types at each call.
 
-    The look-up takes half as long again as the rest of a call. The types are fixed by the first
-    call and never checked again, so all arguments must be the caller's own.
+    The look-up adds half to the time of a call. The first call fixes the types, which are never
+    checked again, so no argument may come from a user unchecked.
 
     Attributes:
         call: calls the function.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 Progress = Callable[..., None]
-"""Called with the work done and the total, in any unit, and sometimes a message."""
+"""A function called with the work done and the total, in any unit, and sometimes a message."""
 Show = Callable[[str], AbstractContextManager[Progress]]
 """Shows the progress of the named work while a block runs."""
 

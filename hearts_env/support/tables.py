@@ -35,5 +35,5 @@ def format_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
 
 
 def visible(text: str) -> str:
-    """Return text with its invisible characters written out: a file's author chooses its names."""
+    """Return text with invisible characters written out, because names may come from any file."""
     return text if text.isprintable() else repr(text)[1:-1]

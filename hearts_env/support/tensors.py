@@ -1,7 +1,7 @@
 """Safetensors files with a digest: any damage is detected when the file is read.
 
-The header key ``digest`` holds the BLAKE2b digest of the other header values and of each tensor's
-name, type, shape and bytes.
+The header key ``digest`` holds the BLAKE2b digest of the other header values and of the name, type,
+shape and bytes of each tensor.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TYPES = {"b1": "BOOL", "f2": "F16", "f4": "F32", "f8": "F64"} | {
 def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], header: dict[str, str]) -> None:
     """Write a file of tensors, whole or not at all. Equal tensors give equal bytes.
 
-    Nothing is copied in memory.
+    The tensors are not copied in memory.
     """
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     keys: dict[str, Any] = {"__metadata__": header | {DIGEST: digest_of(arrays, header)}}
@@ -54,7 +54,8 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
     """Return the tensors and the header of an untrusted file, without running code from it.
 
     Raises:
-        CheckpointError: it is not a whole safetensors file. The message is safetensors' reason.
+        CheckpointError: if it is not a whole safetensors file. The message is the reason that
+            safetensors gives.
     """
     try:
         with safe_open(str(path), framework="numpy") as opened:
@@ -82,7 +83,7 @@ def format_of(path: str | Path) -> str | None:
 
 
 def digest_of(tensors: Mapping[str, NDArray[Any]], header: Mapping[str, str]) -> str:
-    """Return the digest of a file's content, without its own header key."""
+    """Return the digest of a file's content, except the header key ``digest`` itself."""
     stated = {name: value for name, value in header.items() if name != DIGEST}
     shapes = {name: [a.dtype.str, list(a.shape)] for name, a in tensors.items()}
     digest = hashlib.blake2b(json.dumps([stated, shapes], sort_keys=True).encode(), digest_size=16)

@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """`num_threads` threads with the caller's own among them, started on demand.
+    """`num_threads` threads, of which one is the caller's own, started on demand.
 
-    They do not survive a fork or a pickle: the new process starts its own. To hand work over and
-    wait for it takes about 0.1 ms.
+    They do not survive a fork or a pickle: the new process starts its own threads. Handing work
+    over and waiting for it takes about 0.1 ms.
     """
 
     def __init__(self, num_threads: int) -> None:
@@ -29,7 +29,7 @@ class Threads:
         """Call ``work(rows, thread)`` on equal parts of `size` rows, and wait for all of them.
 
         Returns:
-            the results, in the order of the rows.
+            The results, in the order of the rows.
         """
         if self.num_threads == 1 or size < 2 * self.num_threads:
             return [work(slice(0, size), 0)]

@@ -1,7 +1,7 @@
 """The possible deals of a game, and the checks of a deal that a user gives.
 
-All deals are equally likely. So are all tables: the pairs of a deal number and a dealer that make a
-difference to play.
+All deals are equally likely. A *table* is a pair of a deal number and a dealer at which deals play
+differently. All tables are equally likely, too.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def most_cards(rules: Rules) -> int:
 def all_deals(rules: Rules | str) -> Iterator[Deal]:
     """Yield every deal. Each has the probability ``1 / num_deals(rules)``.
 
-    Deals come in lexicographic order: by seat 0's hand in deck order, then seat 1's, and so on.
-    ``Game(rules, deal[:-1])`` plays one.
+    Deals come in lexicographic order: by the hand of seat 0 in deck order, then by the hand of seat
+    1, and so on. ``Game(rules, deal[:-1])`` plays one.
     """
     rules = Rules.make(rules)
 
@@ -67,7 +67,7 @@ def all_tables(rules: Rules | str) -> list[tuple[int, int]]:
 
 
 def table_of(rules: Rules, deal_number: int, dealer: int) -> tuple[int, int]:
-    """Return the table of ``all_tables`` at which a deal plays as at this one."""
+    """Return the table of ``all_tables`` at which a deal plays as at this number and dealer."""
     number = deal_number % len(rules.pass_rotation) if rules.pass_count else 0
     return number, dealer if rules.first_lead == "eldest_hand" else 0
 
@@ -93,7 +93,7 @@ def deal_masks(
 
 
 def list_piles(piles: Sequence[Iterable[str]]) -> list[Iterable[str]]:
-    """Return the elements of a sequence; none if it is text or not a sequence."""
+    """Return the elements of a sequence, or [] if `piles` is text or not a sequence."""
     try:
         return [] if isinstance(piles, str) else [piles[i] for i in range(len(piles))]
     except (TypeError, KeyError, IndexError):

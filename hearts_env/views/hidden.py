@@ -1,4 +1,4 @@
-"""Compiled conclusions of a player about the hidden cards.
+"""Compiled functions that find out what a player can know about the hidden cards.
 
 Owners are the seats and, last, the kitty. A world gives every unseen card an owner. `hidden_cards`
 bounds worlds card by card, and `fits` checks two facts about several cards at once. Everything here
@@ -15,7 +15,7 @@ from hearts_env.support.jit import inlined, jit
 
 @inlined
 def unseen_mask(r: Vector, v: Vector, player: int) -> int:
-    """Return the cards that `player` has not seen: not own, played or in an awarded kitty."""
+    """Return the cards that `player` has not seen in its hand, in play or in an awarded kitty."""
     mask = r[k.R_DECK] & ~v[k.HANDS + k.SEAT * player]
     for p in range(r[k.R_PLAYERS]):
         mask &= ~v[k.PLAYED + k.SEAT * p]
@@ -28,10 +28,10 @@ def unseen_mask(r: Vector, v: Vector, player: int) -> int:
 def hidden_cards(
     r: Vector, v: Vector, player: int, possible: Vector, certain: Vector, sizes: Vector
 ) -> None:
-    """Write for each owner the unseen cards that it can have and must have, and their number.
+    """Write for each owner the unseen cards that it can have, those it must have, and its number.
 
-    The arrays have ``MAX_PLAYERS + 1`` elements. The kitty's is ``[players]``, and the observer's
-    own are 0. Only facts that `player` may know are read.
+    The arrays have ``MAX_PLAYERS + 1`` elements, the kitty at ``[players]``. The elements of the
+    observer are 0. Only facts that `player` may know are read.
     """
     players = r[k.R_PLAYERS]
     unseen = unseen_mask(r, v, player)
@@ -59,7 +59,7 @@ def hidden_cards(
 
 @jit
 def fits(r: Vector, v: Vector, hands: Vector) -> bool:
-    """Return True if all hands, the observer's too, agree with two facts about several cards.
+    """Return True if all hands, the observer's hand too, agree with two facts about several cards.
 
     The first leader held the lowest card of all hands, which `hidden_cards` does not cover before
     the first lead and under ``any_club``. A player who played the queen on a suit without breaking
@@ -91,7 +91,7 @@ def fits(r: Vector, v: Vector, hands: Vector) -> bool:
 
 @jit
 def next_combination(chosen: Vector, size: int, n: int) -> bool:
-    """Make `chosen` the next `size` of n places in lexicographic order; False after the last."""
+    """Make `chosen` the next `size` of n places in lexicographic order. Return False at the end."""
     i = size - 1
     while i >= 0 and chosen[i] == n - size + i:
         i -= 1
@@ -107,8 +107,9 @@ def next_combination(chosen: Vector, size: int, n: int) -> bool:
 def worlds_of_two(r: Vector, v: Vector, player: int, out: Vector, scratch: Vector) -> int:
     """Write the opponent's possible hands into `out` and return their number (two players).
 
-    The hands come in lexicographic order of the cards. Only ``len(out)`` are written. If there are
-    more, the result is ``len(out) + 1``. `scratch` has 3 * (MAX_PLAYERS + 1) + 2 * 64 elements.
+    The hands come in lexicographic order of the cards. At most ``len(out)`` hands are written. If
+    there are more, the result is ``len(out) + 1``. `scratch` has 3 * (MAX_PLAYERS + 1) + 2 * 64
+    elements.
     """
     m = k.MAX_PLAYERS + 1
     possible, certain, sizes = scratch[:m], scratch[m : 2 * m], scratch[2 * m : 3 * m]

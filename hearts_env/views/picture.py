@@ -27,15 +27,16 @@ def picture_of(
 ) -> TablePicture:
     """Return the picture of a game as one viewer sees it.
 
-    A seat's picture is made from that seat's view, so it cannot show hidden cards. An onlooker sees
-    no hand. Only ``"all"`` shows every card.
+    The picture for a seat is made from that seat's view, so it cannot show hidden cards. An
+    onlooker sees no hand. Only ``"all"`` shows every card.
 
     Args:
         game: the game.
         render_for: a seat, ``"current_player"`` (the player to act, or an onlooker if there is
             none) or ``"all"``.
         names: the players' names. If None, ``player_0`` and so on.
-        totals: each seat's points or chips before this deal. If None, the game's, unless all are 0.
+        totals: each seat's points or chips before this deal. If None, the totals of the game.
+            Totals of zero are not shown.
         message: a text to show across the table, above the result.
         is_over: if True, play has been stopped and no player is to act.
 
@@ -102,7 +103,7 @@ def _seen(game: Position, seat: int) -> Position:
 
 
 def _winners(position: Position) -> tuple[int, ...]:
-    """Return the seats with the lowest score; none before the end of the deal."""
+    """Return the seats with the lowest score, or () before the end of the deal."""
     if position.phase != "over":
         return ()
     scores = position._scores()

@@ -44,7 +44,7 @@ class Position:
 
     @property
     def phase(self) -> str:
-        """``pass``, ``play``, ``moon`` or ``over``."""
+        """The phase of the deal: ``pass``, ``play``, ``moon`` or ``over``."""
         return PHASES[self.vector[k.PHASE]]
 
     @property
@@ -148,7 +148,7 @@ class Position:
 
     @property
     def kitty(self) -> tuple[str, ...]:
-        """The cards not dealt; in a view, empty unless the kitty was awarded."""
+        """The cards not dealt. In a view they are empty unless the kitty was awarded."""
         return self._cards(self.vector[k.KITTY])
 
     @property

@@ -63,13 +63,13 @@ class PlayerView(Position):
 
     @property
     def legal_mask(self) -> int:
-        """This player's legal actions as a bit mask, or 0 if another is to act."""
+        """This player's legal actions as a bit mask, or 0 if another player is to act."""
         if self.vector[k.PLAYER] != self.player:
             return 0
         return int(k.legal_mask(self.rules.vector, self.vector))
 
     def legal_actions(self) -> list[int]:
-        """Return this player's legal actions in ascending order, none if another is to act."""
+        """Return this player's legal actions, ascending, or [] if another player is to act."""
         return list_of(self.legal_mask)
 
     @property
@@ -78,7 +78,7 @@ class PlayerView(Position):
         return self._cards(unseen_mask(self.rules.vector, self.vector, self.player))
 
     def observe(self, observation: Any = "flat") -> Array:
-        """Return the observation of this view, a new array of the encoder's space.
+        """Return the observation of this view as a new array of the encoder's space.
 
         Args:
             observation: an `Encoder` or its name.
@@ -137,9 +137,9 @@ class PlayerView(Position):
         """Return the player's information set as one line of text, for tables of policies.
 
         Two keys are equal exactly when the views are. A key has perfect recall: everything that the
-        player has seen, in order. It omits the order in which cards to pass were chosen, which has
-        no effect. It does not depend on the layout of ``vector``, so other versions can read saved
-        tables.
+        player has seen, in order. It omits the order in which cards to pass were chosen, because
+        that has no effect. It does not depend on the layout of ``vector``, so other versions can
+        read saved tables.
         """
         me = f"player {self.player}"
         deal, own, play = self._deal_facts(), self._own_facts(), self._play_facts()
@@ -209,7 +209,7 @@ class PlayerView(Position):
 
         Args:
             n: 0 to a million.
-            seed: an int from 0. Equal seeds draw equal worlds.
+            seed: an int of 0 or more. Equal seeds draw equal worlds.
 
         Raises:
             HeartsError: if `n` or `seed` is out of range.

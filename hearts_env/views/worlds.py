@@ -20,7 +20,7 @@ from hearts_env.views.deals import list_piles, pile_masks
 
 
 class Seen(Protocol):
-    """The parts of a view that are read here."""
+    """The protocol of a view for counting and drawing worlds."""
 
     rules: Rules
     vector: k.Vector
@@ -31,9 +31,10 @@ class Worlds:
     """All worlds of a view, which can be counted, listed and drawn uniformly.
 
     ``hidden.hidden_cards`` gives each owner the cards that it can have and those that it must have.
-    A family is the set of worlds within such bounds. The first lead makes the worlds a disjoint
-    union of families, one for each card that may have been the lowest in any hand. A dodging queen
-    subtracts one family from another. Counts follow by sums and by inclusion and exclusion.
+    A *family* is the set of worlds within such bounds. Because of the first lead, the worlds are a
+    disjoint union of families, one for each card that may have been the lowest in any hand. A
+    dodging queen (see ``_dodge``) subtracts one family from another. Counts follow by sums and by
+    inclusion and exclusion.
     """
 
     def __init__(self, view: Seen) -> None:
@@ -53,7 +54,7 @@ class Worlds:
         self.families = self._families(bounds)
 
     def _families(self, bounds: list[int]) -> list[tuple[int, ...]]:
-        """Return, for each case of the first lead, the cards that every owner can have."""
+        """Return the bounds of each family: the cards that every owner can have."""
         r, v, n = self.rules.vector, self.vector, self.rules.players
         leader = int(v[k.FIRST_LEADER])
         if leader in (-1, self.player) or r[k.R_FIRST_LEAD] == k.ELDEST_HAND:
@@ -90,10 +91,10 @@ class Worlds:
         return whole - (_count_ways(_kinds(self.unseen, dodge), self.sizes) if dodge else 0)
 
     def _dodge(self, family: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Return the worlds of a family in which the dodger had no card of the suit, or None.
+        """Return the bounds of the worlds of a family that the dodge rules out, or None.
 
-        The queen of spades dodges a suit if she is played on it without breaking hearts. Her
-        player then held a card of the suit.
+        The queen of spades dodges a suit if she is played on it without breaking hearts. Her player
+        then held a card of the suit, so worlds without such a card are impossible.
         """
         v = self.vector
         suit = int(v[k.DODGED])
@@ -193,7 +194,7 @@ def _count_ways(kinds: tuple[tuple[tuple[int, ...], int], ...], sizes: tuple[int
 def _splits(
     owners: tuple[int, ...], number: int, sizes: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the ways to give `number` cards to `owners`: the sizes left and the number of ways."""
+    """Yield the ways to give `number` cards to `owners`: the sizes left, the number of ways."""
     if not owners:
         if number == 0:
             yield sizes, 1

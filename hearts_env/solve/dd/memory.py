@@ -13,7 +13,8 @@
   A new entry goes to the front of its line, the others move on, and the last one drops out.
 - The *endgame table* holds the exact value of every position of a few cards with hearts broken, one
   byte each. Positions with equal suit lengths are numbered by the choice of the leader's cards. The
-  table is filled from one card per hand upwards, each number of cards from the one before.
+  table is filled from one card per hand upwards: the values of n cards follow from the values of n
+  - 1.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from hearts_env.support.jit import inner, jit
 def write_sure_tricks(mem: k.Vector, length: int) -> None:
     """Write, for every holding of up to `length` trumps, how many tricks they surely take.
 
-    A trump that does not take its trick was beaten by a higher one, each by another. So a trump
-    that cannot be matched with a higher trump of the other hand takes a trick under any play. The
-    element of the holding ``own`` of ``n`` trumps is ``own + 2**n``: own tricks, plus 256 times the
-    other hand's.
+    If a trump does not take its trick, a higher trump has beaten it, and each trump beats only one.
+    So a trump that cannot be matched with a higher trump of the other hand takes a trick under any
+    play. The element of the holding ``own`` of ``n`` trumps is ``own + 2**n``. It counts the own
+    tricks, plus 256 times the tricks of the other hand.
     """
     for n in range(length + 1):
         for own in range(1 << n):
@@ -60,7 +61,7 @@ def write_sure_tricks(mem: k.Vector, length: int) -> None:
 
 @inner
 def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
-    """Return the tricks that trumps surely take: the leader's, plus 256 times the follower's."""
+    """Return the leader's tricks that trumps surely take, plus 256 times the follower's tricks."""
     trump = mem[d.H_RULES + k.R_TRUMP]
     lane = mem[d.H_LANE + trump]
     own = a & lane
@@ -71,7 +72,7 @@ def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
 def moons_after_sure(sure: int, flags: int) -> int:
     """Return the flags, given the tricks that trumps with points surely take.
 
-    A player who takes penalty cards keeps the other from shooting the moon.
+    A player who takes penalty cards keeps the opponent from shooting the moon.
     """
     if sure & 255:
         flags &= ~d.MOON_F
@@ -119,7 +120,7 @@ def _line_of(mem: k.Vector, mixed: np.uint64) -> int:
 
 @inner
 def key_of(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
-    """Return a position's key, key2 (in wide rules with its marks) and the place of its line."""
+    """Return the key of a position, its key2 (in wide rules with marks) and its line's place."""
     flags = p.flags
     if mem[d.H_WIDE]:
         key = p.a | (flags & 1) << 13 | (flags & 6) << 28
@@ -151,7 +152,7 @@ def key_of(mem: k.Vector, p: d.TrickPosition) -> tuple[int, int, int]:
 def probe(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, low: int, high: int
 ) -> tuple[int, int, int]:
-    """Return a position's entry in the line at `place`, or 0, and its bounds as narrowed by it."""
+    """Return a position's entry in the line at `place`, or 0, and the bounds that it narrows."""
     if mem[d.H_WIDE]:
         for i in range(place, place + 8, 4):
             if (
@@ -176,7 +177,7 @@ def probe(
 def store(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, entry: int, low: int, high: int
 ) -> None:
-    """Keep the bounds of a position, in its old `entry` if that is still there."""
+    """Store the bounds of a position, in its old `entry` if that is still there."""
     if mem[d.H_WIDE]:
         if entry == 0:
             entry = place
@@ -212,7 +213,7 @@ def forget(mem: k.Vector) -> None:
 # ---- the endgame table ---------------------------------------------------------------------------
 @jit
 def write_ranks(mem: k.Vector, bits: int) -> None:
-    """Write, for every mask of up to `bits` bits, how many smaller ones have as many bits set."""
+    """Write, for every mask of up to `bits` bits, how many smaller masks have as many bits set."""
     for n in range(bits + 1):
         mem[d.H_COUNT + n] = 0
     for mask in range(1 << bits):
@@ -226,8 +227,8 @@ def write_ranks(mem: k.Vector, bits: int) -> None:
 def _place_of(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
     """Return the place in the endgame table of a position of `n` cards per hand, hearts broken.
 
-    It is given by the lengths of the suits, the possible shooter, the place of the marked card, and
-    the rank of the leader's cards among all choices of n from the 2n cards.
+    The place follows from the lengths of the suits, the possible shooter, the place of the marked
+    card, and the rank of the leader's cards among all choices of n from the 2n cards.
     """
     a = p.a
     every = a | p.b
@@ -278,7 +279,7 @@ def endgame_value(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
 
 @jit
 def _value_from_smaller(mem: k.Vector, n: int, p: d.TrickPosition) -> int:
-    """Return the value of a position of `n` cards per hand, hearts broken, from those of n - 1."""
+    """Return the value of a position of `n` cards per hand, from the values for n - 1 cards."""
     best = -d.INFINITE
     leads = d.runs(mem, p.a, p.marks)
     candidates = d.runs(mem, p.b, p.marks)
@@ -318,13 +319,13 @@ def _store_value(mem: k.Vector, n: int, p: d.TrickPosition, value: int) -> None:
 
 @jit
 def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
-    """Write the values of all positions of `n` cards per hand, hearts broken, from those of n - 1.
+    """Write the values of all positions of `n` cards per hand. The values for n - 1 are there.
 
     Args:
-        mem: the vector.
+        mem: the vector of the table. Hearts are broken in all positions.
         n: the number of cards per hand.
         lengths: the number of cards of the first three suits in both hands: 3 bits each, from the
-            lowest on. The other cards are of the last suit.
+            lowest on. All other cards are of the last suit.
     """
     end_1 = lengths & 7
     end_2 = end_1 + (lengths >> 3 & 7)
@@ -362,7 +363,7 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
 
 @inner
 def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
-    """Return cards, numbered without gaps up to these ends of the first suits, each in its lane."""
+    """Return cards that are numbered without gaps as bits in their lanes. Each suit has its end."""
     return (
         cards & ((1 << end_1) - 1)
         | (cards >> end_1 & ((1 << end_2 - end_1) - 1)) << 8
@@ -377,7 +378,7 @@ Kind = tuple[int, int, int]
 
 
 def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:
-    """Return the vector: the rules as the search reads them, its stack, and both tables.
+    """Return the vector with the rules in the form for the search, its stack, and both tables.
 
     A moon adds `H_MOON` to the value of the last trick. In the presets it beats every other result
     of the shooter (all but two points), so only its order among the outcomes matters. `H_MOON` is
@@ -469,7 +470,7 @@ def _write_endgames(mem: k.Vector, starts: dict[int, int], first: int) -> None:
 def _endgame_starts(
     lengths: list[int], endgames: int, kinds: list[Kind], *, alike: bool
 ) -> tuple[dict[int, int], int]:
-    """Return the start of the positions of n cards for each lengths of suits, and their number."""
+    """Return where the positions begin, for each combination of suit lengths, and their number."""
     starts: dict[int, int] = {}
     size = 0
     marked = [s for s, kind in enumerate(kinds) if kind[0] == d.MARKS]

@@ -3,8 +3,8 @@
 A position is two hands and the few facts that they do not show. The leader's and the follower's
 cards are bit masks of four lanes, one per suit. A bit is a card's rank *among the cards left*: the
 highest diamond left is the highest bit of ``a | b`` in its lane. So cards become neighbours when
-all cards between them are gone, shifting bits together removes a trick, and positions that differ
-only in cards already gone are the same.
+all cards between them are gone, a trick is removed by shifting bits together, and positions that
+differ only in cards already gone are the same.
 
 The rules of play are implemented here a second time. The kernel plays single cards on whole states.
 The search plays tricks on two masks, which is many times faster. Add a new rule option here and in
@@ -117,8 +117,8 @@ def lane_of(mem: k.Vector, bit: int) -> int:
 class TrickPosition(NamedTuple):
     """A position between two tricks. Its value is the leader's margin from here on.
 
-    The margin is the follower's points less the leader's. If a player may still shoot the moon, the
-    last trick adds the moon's value (`H_MOON`).
+    The margin is the follower's points less the leader's points. If a player may still shoot the
+    moon, the last trick adds the moon's value (`H_MOON`).
     """
 
     a: int
@@ -158,7 +158,7 @@ def _nth(mem: k.Vector, marks: int, suit: int, bit: int) -> int:
 
 @jit
 def queen_at(mem: k.Vector, marks: int) -> int:
-    """Return the bit of the queen of spades if a rule names her; 0 if no player holds her."""
+    """Return the bit of the queen of spades if a rule names her, or 0 if no player holds her."""
     if mem[H_QUEEN_MODE] == PLAIN:
         return 0
     live = marks & mem[H_LANE + SPADES]
@@ -196,7 +196,7 @@ def _swapped(flags: int) -> int:
 # ---- the rules, and the cards to try first -------------------------------------------------------
 @inner
 def runs(mem: k.Vector, hand: int, marks: int) -> int:
-    """Return the highest card of each run: of neighbours with equal points, one is enough."""
+    """Return the highest card of each run, because neighbours with equal points are equivalent."""
     split = marks | mem[H_MANY]
     return hand & (~(hand >> 1) | split | split >> 1)
 
@@ -230,8 +230,9 @@ def legal_replies(mem: k.Vector, p: TrickPosition, lane: int) -> int:
 def likely_lead(mem: k.Vector, b: int, leads: int) -> int:
     """Return the lead to try first: the highest candidate of the first suit that has one.
 
-    Candidates are cards above all of the follower's in a suit that the follower has, else cards of
-    suits that the follower has, else all leads. Being on lead is worth a lot in this game.
+    Candidates are cards that beat every card of the follower in a suit that the follower has. If
+    there are none, they are all cards of such suits. If there are none either, they are all leads.
+    The lead is worth a lot in this game.
     """
     has = 0
     over = 0
@@ -253,7 +254,8 @@ def likely_lead(mem: k.Vector, b: int, leads: int) -> int:
 def likely_reply(mem: k.Vector, p: TrickPosition, x: int, lane: int, replies: int) -> int:
     """Return the reply to try first: the lowest card that takes the trick, else the suit's highest.
 
-    Void in the suit: the highest trump, then the queen, then the highest card.
+    A player who is void in the suit first tries the highest trump, then the queen, then the highest
+    card.
     """
     if p.b & lane:
         above = replies & -x & lane
@@ -277,7 +279,7 @@ def _breaks_hearts(mem: k.Vector, p: TrickPosition, x: int, y: int) -> bool:
 
 @inner
 def _awards_kitty(mem: k.Vector, p: TrickPosition, has_heart: bool, penalty: int) -> bool:  # noqa: FBT001
-    """Return whether the kitty, not yet awarded, goes with this trick."""
+    """Return whether the kitty, if not yet awarded, goes with this trick."""
     to = mem[H_RULES + k.R_KITTY_TO]
     return (
         to == k.KITTY_FIRST
@@ -342,7 +344,7 @@ def after(mem: k.Vector, p: TrickPosition, x: int, y: int) -> tuple[TrickPositio
 
 @inner
 def at_end(mem: k.Vector, flags: int) -> int:
-    """Return the leader's margin at the end of the deal beside the points of cards."""
+    """Return the part of the leader's final margin that is not the points of cards."""
     moon = flags & MOONS
     if moon not in (0, MOONS):
         value = mem[H_MOON]

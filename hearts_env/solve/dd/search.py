@@ -50,7 +50,7 @@ from hearts_env.support.jit import inner, jit
 def _look_up(
     mem: k.Vector, p: d.TrickPosition, low: int, high: int
 ) -> tuple[int, int, int, int, int, int]:
-    """Return a position's bounds narrowed by the tables; its key, key2, place, and entry or 0."""
+    """Return a position's bounds, narrowed by the tables, its key, key2, place, and entry or 0."""
     n = popcount(p.a)
     if has_endgame(mem, n, p.flags):
         value = endgame_value(mem, n, p)
@@ -80,7 +80,7 @@ def _begin_frame(
 
 @inner
 def _take_in(mem: k.Vector, frame: int, value: int) -> bool:
-    """Take in the value of the last trick. Return whether the position is done."""
+    """Update the frame by the value of the last trick. Return whether the position is done."""
     target = mem[frame + F_TARGET]
     if mem[frame + F_FOLLOWED]:
         value = mem[frame + F_POINTS] - value
@@ -150,7 +150,7 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
     A bound of at least `target` is a lower bound, any other an upper bound (fail-soft).
 
     Args:
-        mem: the vector of a `TranspositionTable`, with the root in it.
+        mem: the vector of a `TranspositionTable` that contains the root.
         target: the value in question.
         lead_only: the allowed leads at the root, as a mask. If `ALL`, the legal ones after the
             first trick.
@@ -261,7 +261,7 @@ def _set_cards(r: k.Vector, leaders: int, live: int, mem: k.Vector) -> None:
 
 @jit
 def _flags_of(r: k.Vector, s: k.Vector) -> int:
-    """Return the flags of a state's position, without the kitty's."""
+    """Return the flags of a state's position, except the flag of the kitty."""
     leader = s[k.LEADER]
     follower = 1 - leader
     flags = d.BROKEN if s[k.BROKEN] else 0
@@ -328,9 +328,10 @@ def _settled(r: k.Vector, mem: k.Vector, before: int, value: int) -> int:
 
 @jit
 def _run_of(r: k.Vector, mem: k.Vector, hand: int, live: int, card: int) -> int:
-    """Return the root's bit of the highest card of `card`'s run.
+    """Return the bit, at the root, of the highest card in the run of `card`.
 
-    `hand` is the root's mask of its holder's cards, `live` the deck's mask of all cards held.
+    `hand` is the holder's hand as a mask at the root, `live` all cards held as a mask over the
+    deck.
     """
     suit = r[k.R_SUIT_OF + card]
     below = live & r[k.R_SUIT_MASK + suit] & ((1 << card) - 1)
@@ -368,13 +369,13 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
 
     Args:
         r: the rules, of two players.
-        s: a state in the play, or the view of the player to act: the opponent's hand is not read.
+        s: a state during play, or the view of the player to act. The opponent's hand is not read.
         other: the opponent's cards.
-        mem: the vector of a `TranspositionTable` of these rules; it gains entries.
-        out: 52 numbers; those of other cards do not change.
+        mem: the vector of a `TranspositionTable` of these rules, which gains entries.
+        out: 52 numbers, of which only those of legal cards change.
 
     Returns:
-        The legal cards as a mask; -1 if `H_LIMIT` was not enough.
+        The legal cards as a mask, or -1 if `H_LIMIT` was not enough.
     """
     before = _set_root(r, s, other, mem)
     player = s[k.PLAYER]
@@ -446,8 +447,8 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
 def world_values(r: k.Vector, v: k.Vector, hands: k.Vector, mem: k.Vector, values: k.Vector) -> int:
     """Write ``card_values`` for each of the opponent's possible `hands` into a row of `values`.
 
-    `v` is the view of the player to act. The columns are its legal cards, ascending. Return the
-    number of rows written: all, unless `H_LIMIT` was not enough.
+    `v` is the view of the player to act. The columns are that player's legal cards, ascending.
+    Return the number of rows written, which is smaller than all if `H_LIMIT` was not enough.
     """
     out = mem[d.H_OUT : d.H_OUT + k.MAX_CARDS]
     for i in range(len(hands)):
