@@ -173,7 +173,7 @@ def test_explained_rules_begin_with_the_aim(preset):
 def test_aim_names_cards_that_take_points_off():
     assert aim(Rules.preset("omnibus")) == [
         "Take as few points as you can: each heart costs 1, the queen of spades 13, "
-        "JD takes 10 off."
+        "J♦ takes 10 off."
     ]
 
 

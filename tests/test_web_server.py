@@ -12,7 +12,9 @@ import pytest
 from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, players
 from hearts_train.web.folders import ServerFolder
+from hearts_train.web.hosting import Limits
 from tests.deals import played
+from tests.web import LIMIT
 from tests.web_browser import browsing, serving, sit_together, take_turns
 from tests.web_browser import client as client
 
@@ -165,8 +167,7 @@ def test_person_who_returns_is_no_longer_away(client):
         assert ben.ask(type="leave", table=table)["type"] == "left"
         anna.until(lambda state: not state["seats"][1]["connected"])
         ben.ask(type="watch", table=table)
-        anna.ask(type="ping")  # earlier messages have come
-        assert anna.state["seats"][1]["connected"]
+        anna.until(lambda state: state["seats"][1]["connected"])
 
 
 # ---- a deal continued ----------------------------------------------------------------------------
@@ -224,6 +225,20 @@ def test_people_at_a_table_see_who_watches(client):
         anna.until(lambda state: state["watching"] == 1)
         ben.ask(type="leave", table=table)
         anna.until(lambda state: state["watching"] == 0)
+
+
+def test_onlookers_who_come_and_go_disturb_no_one(tmp_path):
+    """Others hear of them later, and once."""
+    limits = Limits(gather=LIMIT)
+    with serving(tmp_path, limits=limits) as client, browsing(client) as anna:
+        table = anna.create("micro", "easy")["table"]
+        with browsing(client) as ben:
+            for _ in range(20):
+                assert ben.ask(type="watch", table=table)["watching"] == 1
+                assert ben.ask(type="leave", table=table)["type"] == "left"
+            assert len(client.app.state.manager.find(table)._tasks) == 1
+        anna.ask(type="ping")  # earlier messages have come
+        assert anna.state["watching"] == 0
 
 
 # ---- hints ---------------------------------------------------------------------------------------
@@ -334,23 +349,31 @@ def test_body_of_a_request_is_limited(client):
     assert client.post("/api/review", content=iter([b"x" * 300_000] * 2)).status_code == 413
 
 
-def test_large_files_are_compressed(client):
-    answer = client.get("/static/cards.svg", headers={"accept-encoding": "gzip"})
-    assert answer.headers["content-encoding"] == "gzip"
-    assert answer.text == assets.sprite()
-    plain = client.get("/static/cards.svg", headers={"accept-encoding": "identity"})
+@pytest.mark.parametrize("name", ["cards.svg", "main.js", "style.css"])
+def test_files_are_compressed_once(name, client, monkeypatch):
+    """To compress the cards takes a tenth of a second, in which all tables would wait."""
+    plain = client.get(f"/static/{name}", headers={"accept-encoding": "identity"})
     assert "content-encoding" not in plain.headers
-    assert plain.text == assets.sprite()
-
-
-def test_cards_are_compressed_once(client, monkeypatch):
-    """To compress them takes a tenth of a second, in which all tables would wait."""
-    client.get("/static/cards.svg", headers={"accept-encoding": "gzip"})
 
     def refuse(*_args, **_options):
         raise AssertionError("compressed again")
 
     monkeypatch.setattr(gzip.GzipFile, "write", refuse)
     monkeypatch.setattr(gzip, "compress", refuse)
-    answer = client.get("/static/cards.svg", headers={"accept-encoding": "gzip"})
+    answer = client.get(f"/static/{name}", headers={"accept-encoding": "gzip"})
     assert answer.headers["content-encoding"] == "gzip"
+    assert answer.content == plain.content == assets.files()[name].data
+
+
+def test_unchanged_files_are_not_sent_again(client):
+    tag = client.get("/static/main.js").headers["etag"]
+    for known, status in ((tag, 304), (f"W/{tag}", 304), ('"other"', 200)):
+        answer = client.get("/static/main.js", headers={"if-none-match": known})
+        assert (answer.status_code, bool(answer.content)) == (status, status == 200)
+
+
+def test_unknown_address_shows_a_page_with_a_way_back(client):
+    """The page says that there is no such page."""
+    answer = client.get("/nowhere")
+    assert answer.status_code == 404
+    assert answer.content == assets.index()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import json
 import random
@@ -32,7 +33,8 @@ def players(*more: str) -> Players:
 
 def manager(folder: Path, limits: Limits | None = None, *more: str) -> TableManager:
     """Return the tables of a folder, as a new server has them."""
-    return TableManager(ServerFolder(folder), players(*more), limits or Limits())
+    limits = dataclasses.replace(limits or Limits(), gather=0.0)
+    return TableManager(ServerFolder(folder), players(*more), limits)
 
 
 class Guest:

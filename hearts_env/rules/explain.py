@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from hearts_env.cards import SUIT_NAMES, SUITS
+from hearts_env.cards import SUIT_NAMES, SUITS, card_text
 from hearts_env.rules.rules import DESCRIPTIONS, FIELDS, FLAGS, MEANINGS, Rules
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -49,7 +49,7 @@ def aim(rules: Rules) -> list[str]:
         costs.append(("each heart", hearts.pop()))
         worths = {card: worth for card, worth in worths.items() if card[1] != "H"}
     for card, worth in worths.items():
-        named = "the queen of spades" if card == "QS" else card
+        named = "the queen of spades" if card == "QS" else card_text(card)
         if worth:
             (costs if worth > 0 else gifts).append((named, abs(worth)))
     said = [f"{named} {worth}" for named, worth in costs]
@@ -88,7 +88,9 @@ def _deal(rules: Rules) -> Iterator[str]:
         ranks = " ".join(by_suit["C"]).replace("T", "10")
         cards = f"{len(deck)} cards ({ranks} of each suit)"
     elif rules.removed:
-        cards = f"{len(deck)} cards (without {' '.join(rules.removed)})"
+        is_small = len(deck) < len(rules.removed)
+        listed = " ".join(map(card_text, deck if is_small else rules.removed))
+        cards = f"{len(deck)} cards ({'' if is_small else 'without '}{listed})"
     else:
         cards = f"{len(deck)} cards"
     yield f"{_count(rules.players).capitalize()} players, {cards}; ace is high."

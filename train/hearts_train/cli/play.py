@@ -157,19 +157,20 @@ def replay(
 
 
 def _open_board(records: Sequence[Record]) -> None:
-    """Write the analysis board of deals to a temporary file and open it in a browser."""
-    import tempfile
+    """Write the analysis board of deals to a file of its own and open it in a browser."""
     import webbrowser
 
     from hearts_env.support.files import write_whole
     from hearts_train.web.assets import board_page
+    from hearts_train.web.folders import data_folder
     from hearts_train.web.review import review
 
     documents = []
     for place, record in enumerate(records, 1):
         with console.progress(f"deal {place} of {len(records)}") as report:
             documents.append(review(record, progress=report))
-    page = Path(tempfile.mkdtemp(prefix="hearts-")) / "board.html"
+    page = data_folder() / "board.html"  # the next board replaces it
+    page.parent.mkdir(parents=True, exist_ok=True)
     write_whole(page, board_page(documents))
     console.say(f"The board is in {page}")
     webbrowser.open(page.as_uri())

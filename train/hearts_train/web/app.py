@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -69,12 +69,12 @@ def create_app(
             *(Route(path, _page) for path in ("/", "/t/{table}", "/board")),
             Route("/healthz", lobby.health),
             WebSocketRoute("/ws", lobby.socket),
-            Route("/static/cards.svg", _cards),
+            Route("/static/{name}", _file),
             Route("/api/review", review_routes.ask_review, methods=["POST"]),
             Route("/api/try", review_routes.ask_try, methods=["POST"]),
             Route("/api/costliest", review_routes.ask_costliest, methods=["POST"]),
-            Mount("/static", StaticFiles(directory=assets.STATIC)),
         ],
+        exception_handlers={404: _lost},
         lifespan=lifespan,
     )
     app.state.manager = manager
@@ -94,12 +94,21 @@ async def _page(request: HttpRequest) -> Response:
     return HTMLResponse(assets.index())
 
 
-async def _cards(request: HttpRequest) -> Response:
-    headers = {"Cache-Control": "max-age=3600", "Vary": "Accept-Encoding"}
+async def _lost(request: HttpRequest, error: Exception) -> Response:
+    return HTMLResponse(assets.index(), 404)  # it says so, and links to the lobby
+
+
+async def _file(request: HttpRequest) -> Response:
+    file = assets.files().get(request.path_params["name"])
+    if file is None:
+        raise HTTPException(404)
+    headers = {"ETag": file.tag, "Vary": "Accept-Encoding"}
+    if file.tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
     if "gzip" not in request.headers.get("accept-encoding", ""):
-        return Response(assets.sprite(), media_type="image/svg+xml", headers=headers)
+        return Response(file.data, media_type=file.kind, headers=headers)
     headers["Content-Encoding"] = "gzip"
-    return Response(assets.packed_sprite(), media_type="image/svg+xml", headers=headers)
+    return Response(file.packed, media_type=file.kind, headers=headers)
 
 
 # ---- the socket ----------------------------------------------------------------------------------

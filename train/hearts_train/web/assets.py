@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ _COURT = (
     '<use href="#court-{}" x="24.5" y="30.5" width="51" height="81"/>'
     '<path d="M24.5 30.5h51v81h-51z" fill="none" stroke="#2b4a94" stroke-width=".7"/>'
 )
+_KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
@@ -63,10 +65,35 @@ def sprite() -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" id="cards">\n{drawn}\n{courts}'
 
 
+@dataclass(frozen=True)
+class File:
+    """A file below ``/static/``, compressed once.
+
+    Attributes:
+        kind: The media type.
+        data: The content.
+        packed: The content, compressed.
+        tag: The entity tag.
+    """
+
+    kind: str
+    data: bytes
+    packed: bytes
+    tag: str
+
+    @classmethod
+    def of(cls, name: str, data: bytes) -> File:
+        """Return a file with this name and content."""
+        tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+        return cls(_KINDS[Path(name).suffix], data, gzip.compress(data, mtime=0), tag)
+
+
 @cache
-def packed_sprite() -> bytes:
-    """Return `sprite` compressed, which takes too long to do at each request."""
-    return gzip.compress(sprite().encode(), mtime=0)
+def files() -> dict[str, File]:
+    """Return the files below ``/static/`` by name."""
+    found = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _KINDS}
+    found["cards.svg"] = sprite().encode()
+    return {name: File.of(name, data) for name, data in found.items()}
 
 
 def _symbol(name: str, group: Group, more: str = "") -> str:

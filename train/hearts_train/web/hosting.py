@@ -47,6 +47,7 @@ class Limits:
         stored: Tables on disk.
         idle: Seconds after which a table without browsers leaves the memory.
         waiting: Messages that wait for a slow browser. One with more is cut off and may come back.
+        gather: Seconds after which a table tells who has come and gone, in one message for all.
     """
 
     message: int = 16_384
@@ -60,6 +61,7 @@ class Limits:
     stored: int = 100_000
     idle: float = 600.0
     waiting: int = 400
+    gather: float = 0.5
 
 
 class Bucket:
@@ -158,6 +160,7 @@ class LiveTable:
         self.ready: set[int] = set()
         self.last_used = time.monotonic()
         self._thinking = -1  # the position in which an agent was asked
+        self._is_gathering = False  # who comes and goes
         self._agent_seats = {p: AgentSeat() for p, seat in enumerate(table.seats) if seat.agent}
         self._hint: tuple[int, asyncio.Task[dict[str, Any]]] | None = None  # for a position
         self._tasks: set[asyncio.Task[None]] = set()
@@ -203,10 +206,9 @@ class LiveTable:
         seat = self.table.seat_of(browser.owner)
         is_new = browser not in self.browsers if seat is None else seat not in self._present
         self.browsers[browser] = seat
-        if is_new:
-            self._show(browser, request.id)
-        else:
-            self._show_to(browser, request.id)
+        self._show_to(browser, request.id)
+        if is_new and len(self.browsers) > 1:
+            self._show_later()
 
     def _do_sit(self, browser: Connection, request: Sit) -> None:
         table = self.table
@@ -305,6 +307,19 @@ class LiveTable:
             except Refusal:  # the file is full: the next request says so
                 pass
             self._wake()
+            self._show()
+        elif self.browsers:
+            self._show_later()
+
+    def _show_later(self) -> None:
+        """Send the table to everyone soon, once for all who come and go until then."""
+        if not self._is_gathering:
+            self._is_gathering = True
+            self._begin(self._gather())
+
+    async def _gather(self) -> None:
+        await asyncio.sleep(self.manager.limits.gather)
+        self._is_gathering = False
         self._show()
 
     def _show(self, asking: Connection | None = None, request_id: str | int | None = None) -> None:

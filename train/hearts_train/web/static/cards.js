@@ -38,11 +38,6 @@ export function cardText(card) {
   return `${rankText(card)}${SIGNS[card[1]]}`;
 }
 
-/** A sentence of the server with the cards in it as "10♣". @param {string} text */
-export function withSigns(text) {
-  return text.replace(/\b[2-9TJQKA][CDSH]\b/g, cardText);
-}
-
 /** "10" for T. @param {string} card */
 function rankText(card) {
   return card[0] === "T" ? "10" : card[0];

@@ -1,6 +1,6 @@
 // The guide through a first deal: a sentence on the aim, trump, following and throwing away.
 
-import {SUITS, cardText, withSigns} from "hearts/cards.js";
+import {SUITS, cardText} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
 import {counted} from "hearts/figures.js";
 import {choose, setting} from "hearts/settings.js";
@@ -44,8 +44,8 @@ export function lastLesson(table) {
 
 /** The first one that fits and is new is shown. @type {Array<[string, (t: Table) => string]>} */
 const LESSONS = [
-  ["aim", (table) => (table.view.phase === "moon" ? "" : `${withSigns(table.rules.text[0])} Who takes `
-    + `a trick takes its points.${table.view.phase === "pass" ? ` First pass ${
+  ["aim", (table) => (table.view.phase === "moon" ? "" : `${table.rules.text[0]} Who takes a `
+    + `trick takes its points.${table.view.phase === "pass" ? ` First pass ${
       table.passCount} cards. Good ones to lose: high hearts, and the ace, king and queen of spades.`
       : hidden(table)}`)],
   ["broken", ({heldBack, rules: {fields}}) => (heldBack ? "A heart may not be led before hearts are "

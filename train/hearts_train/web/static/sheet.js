@@ -1,6 +1,6 @@
 // The dialogs of a table (scores, last trick, rules) and the result of a deal.
 
-import {chip, chips, withSigns} from "hearts/cards.js";
+import {chip, chips} from "hearts/cards.js";
 import {ask, button, el} from "hearts/dom.js";
 import {counted, does, signed} from "hearts/figures.js";
 import {lastLesson} from "hearts/guide.js";
@@ -58,7 +58,7 @@ export function showLast(table) {
 /** Shows the rules in sentences. @param {Table} table */
 export function showRules({rules}) {
   return ask({title: rules.title, buttons: [["", "Close"]], wide: true,
-    body: rules.text.map((text) => el("p", {text: withSigns(text)}))});
+    body: rules.text.map((text) => el("p", {text}))});
 }
 
 /**
