@@ -29,7 +29,7 @@ from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
 from tests.page import person as person  # noqa: E402
 from tests.page import visit as visit  # noqa: E402
-from tests.web import LIMIT  # noqa: E402
+from tests.web import LIMIT, PERSON_LEADS  # noqa: E402
 
 MOON = 'micro moon=choose card_points={"AH":1}'
 """The holder of the ace of hearts takes everything that costs points."""
@@ -42,6 +42,19 @@ CORNER = """(card) => {
     return {y, seen: card.contains(top)};
 }"""
 """The place of a card, and whether its index is visible."""
+FORGET_LAST = """() => {
+    const record = JSON.parse(localStorage['hearts.record']);
+    localStorage['hearts.record'] = JSON.stringify({...record, last: []});
+}"""
+"""As after twenty deals at other tables."""
+HEAR = """
+window.heard = 0;
+const {start} = AudioScheduledSourceNode.prototype;
+AudioScheduledSourceNode.prototype.start = function(...all) {
+  window.heard += 1;
+  start.apply(this, all);
+};
+"""
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -269,20 +282,33 @@ def test_sitting_down_changes_the_line_of_everyone(visit) -> None:
 
 
 def test_last_card_and_results_look_after_themselves(person) -> None:
-    """The last trick plays itself. A reload does not count the deal again."""
+    """The last trick plays itself. The deal counts once, also if it is looked at long after."""
     person.sit_down("two_player", ["me", "easy"], seed=EASY_LEADS)
     while len(person.hand) > 1:
         person.play()
     person.page.wait_for_selector(".result")
     expect(person.page.locator(".lesson")).to_have_text(re.compile("^(Your costliest|You gave)"))
     scores = person.result().scores()
-    person.page.reload()
+    table = person.page.url
+    person.lobby()
+    person.page.evaluate(FORGET_LAST)
+    person.page.goto(table)
     person.page.wait_for_selector(".result")
     person.lobby()
     record = person.page.locator(".record")
     expect(record).to_contain_text(f"You won {int(scores[0] < scores[1])} of 1 deal.")
     expect(record).to_contain_text("points per deal.")
-    expect(record.locator(".dots i")).to_have_count(1)
+    expect(record.locator(".dots i")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("on", 3), ("off", 0)])
+def test_cards_and_tricks_are_heard_unless_turned_off(visit, setting, expected) -> None:
+    person = visit(settings={"sound": setting})
+    person.page.add_init_script(HEAR)
+    person.sit_down("two_player", ["me", "easy"], seed=PERSON_LEADS)
+    person.play()  # the agent follows; it may also lead the next card
+    heard = person.page.evaluate("window.heard")
+    assert expected <= heard <= expected + (setting == "on")
 
 
 def test_lost_network_is_said_without_a_timer(person) -> None:

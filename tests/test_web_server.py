@@ -198,7 +198,7 @@ def test_table_continues_a_deal_from_any_card(tmp_path, at):
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
-        ({"at": 10}, "bad_deal", "deal: it is over there"),
+        ({"at": 10}, "bad_deal", "deal: it is over after"),
         ({"at": 11}, "bad_deal", "at: "),
         ({"deal": "nonsense"}, "bad_deal", "line 1"),
         ({"rules": "micro"}, "not_fit", "deal: its rules are mini"),

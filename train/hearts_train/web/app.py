@@ -48,7 +48,7 @@ def create_app(
     Args:
         folder: where tables are saved.
         players: the agents that can be chosen.
-        limits: the limits for browsers. If None, the defaults.
+        limits: the limits for browsers. If None, the default limits.
         hosts: further names of the server, besides addresses and ``localhost``.
     """
     limits = limits or Limits()
@@ -197,7 +197,7 @@ class Lobby:
     def _greet(self, connection: Connection, request: Hello) -> None:
         if request.v != messages.VERSION:
             raise Refusal(
-                "bad_message", f"v: the server speaks {messages.VERSION}; reload the page"
+                "bad_message", f"v: the server speaks version {messages.VERSION}; reload the page"
             )
         token = request.token or secrets.token_hex(16)
         if connection.owner not in ("", digest_of(token)):

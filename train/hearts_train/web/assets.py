@@ -36,7 +36,7 @@ _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
 def index() -> bytes:
-    """Return the page of all addresses."""
+    """Return the page that every address shows."""
     return (STATIC / "index.html").read_bytes()
 
 

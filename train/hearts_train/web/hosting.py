@@ -46,7 +46,7 @@ class Limits:
         live: Tables in memory.
         stored: Tables on disk.
         idle: Seconds after which a table without browsers leaves the memory.
-        waiting: Messages that wait for a slow browser. One with more is cut off and may come back.
+        waiting: Messages that wait for a slow browser. A browser with more is cut off and may come back.
         gather: Seconds after which a table tells who has come and gone, in one message for all.
     """
 
@@ -364,7 +364,7 @@ class LiveTable:
         self._played(seq, action, text)
 
     def _renew(self, seat: int) -> None:
-        """Give an agent a fresh player and end the processes of the old one."""
+        """Give an agent a fresh player and end the processes of the old player."""
         old, self._agent_seats[seat] = self._agent_seats[seat], AgentSeat()
         old.close()
 
@@ -425,7 +425,7 @@ class TableManager:
             table = Table.resume(self.folder.path_of(name))
         except (HeartsError, OSError) as error:
             log.error("table %s: %s (%r)", name, error, error.__cause__ or error)
-            text = "table: its file cannot be read; start another"
+            text = "table: its file cannot be read; start another table"
             raise Refusal("unknown_table", text) from None
         for seat in table.seats:
             if seat.agent:
@@ -522,7 +522,7 @@ class TableManager:
     def _check_room(self, browser: Connection) -> None:
         """Refuse another table if an address has made many of late, or the disk has too many."""
         if self.folder.num_tables >= self.limits.stored:
-            raise Refusal("too_many_tables", "the server's disk is full")
+            raise Refusal("too_many_tables", "the server keeps no more tables; ask its owner")
         if not self._created.take(browser.address):
             text = "too many new tables from this address; wait a few minutes"
             raise Refusal("too_many_tables", text)
@@ -543,5 +543,5 @@ def _begun(request: Create, rules: Rules) -> str:
     if game.rules != rules:
         raise Refusal("not_fit", f"deal: its rules are {game.rules.name}; give these as rules")
     if game.is_over:
-        raise Refusal("bad_deal", "deal: it is over there; give an earlier at")
+        raise Refusal("bad_deal", "deal: it is over after so many actions; give a smaller at")
     return game.to_text()

@@ -171,8 +171,8 @@ def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Js
     """Find the card that gave away most, judged by the view of its player.
 
     Returns:
-        ``choices``: the number of its cards that were not forced. ``lost``: the points that they
-        gave away. ``card``: the costliest one, or
+        ``choices``: the number of its cards that were not forced. ``lost``: the points that these
+        cards gave away. ``card``: the costliest one, or
         None if no card was a slip or a blunder. It has ``at``, the number of actions before it,
         ``trick``, ``played``, ``best``, a better card, and ``lost``, the points given away.
 

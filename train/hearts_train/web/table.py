@@ -41,12 +41,12 @@ class Refusal(Exception):
 
 @dataclass(config=ConfigDict(strict=True, extra="forbid"))
 class Seat:
-    """A seat of an agent or a person, or an open one.
+    """A seat of an agent or a person, or an open seat.
 
     Attributes:
         agent: The agent's name on the server's list, or "".
         spec: The agent's full name for ``make_agent``, or "". Browsers do not see it.
-        digest: The digest of the agent's code and weights, or None if it has none.
+        digest: The digest of the agent's code and weights, or None if the agent has none.
         owner: The digest of the person's token, or "".
         name: The person's name.
     """
@@ -108,7 +108,7 @@ class Table:
         """Begin the table's file.
 
         Raises:
-            OSError: if it exists or cannot be written.
+            OSError: if the file exists or cannot be written.
         """
         self.journal = Store.create(path, KIND, self.head(), is_synced=False)
 
@@ -132,7 +132,7 @@ class Table:
 
         Raises:
             HeartsError: if the file is damaged, of another format or version, or has illegal moves.
-            OSError: if it cannot be read.
+            OSError: if the file cannot be read.
         """
         store = Store.open(path, KIND, is_synced=False, limit=MOST_BYTES)
         try:
@@ -217,13 +217,13 @@ class Table:
         return [_plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
 
     def agent_seed(self) -> int:
-        """Return the seed of the next decision. The table's does not follow from it."""
+        """Return the seed of the next decision. The table's seed does not follow from it."""
         place = 1000 * len(self.sheet) + len(self.game.actions)
         return secret_seed(self.seed, "act", self.number, place)
 
     @property
     def play_seed(self) -> int:
-        """The seed of this deal or match. No other follows from it, unless `dealt_by` is given."""
+        """The seed of this deal or match. No other seed follows from it unless `dealt_by` is given."""
         if self.dealt_by is None:
             return secret_seed(self.seed, "deal", self.number)
         if not self.number:
@@ -248,7 +248,7 @@ class Table:
         self._act(actions, None)
 
     def act_for_agent(self, action: int, fault: str | None) -> None:
-        """Play the legal action of the acting agent, or the one that replaces it after a fault."""
+        """Play the legal action of the acting agent, or the action that replaces it after a fault."""
         line: dict[str, Any] = {"do": [action]}
         self._write(line if fault is None else {**line, "fault": fault})
         self._act([action], fault)

@@ -1,5 +1,5 @@
 // Recognises the second click of a double-click. Once the first has changed the page, the second
-// would hit something else. A held key is the same.
+// would hit something else.
 
 const INTERVAL = 500; // milliseconds between the clicks of a double-click, as on most systems
 const DISTANCE = 30; // pixels that a finger may be off by
@@ -11,34 +11,23 @@ let acted = null;
 let second = false;
 
 addEventListener("click", (event) => {
-  second = latest !== null && acted === latest && isClose(latest, event);
+  second = latest !== null && acted === latest && event.detail > 0 // not by the keyboard
+    && Math.hypot(event.clientX - latest.clientX, event.clientY - latest.clientY) <= DISTANCE
+    && (event.detail > 1 || event.timeStamp - latest.timeStamp < INTERVAL);
   latest = event;
 }, {capture: true});
 
-addEventListener("pointerdown", () => {
-  second = false;
-}, {capture: true});
 addEventListener("keydown", () => {
   second = false;
   latest = null;
 }, {capture: true});
-
-/** @param {MouseEvent} first @param {MouseEvent} event */
-function isClose(first, event) {
-  if (!event.detail) return false; // by the keyboard, or by a program
-  return Math.hypot(event.clientX - first.clientX, event.clientY - first.clientY) <= DISTANCE
-    && (event.detail > 1 || event.timeStamp - first.timeStamp < INTERVAL);
-}
 
 /** Notes that the latest click has changed something. */
 export function changes() {
   acted = latest;
 }
 
-/**
- * Returns true if the latest click is the second of a double-click and the first changed something.
- * A third click counts as another second.
- */
+/** Returns true if the latest click is a second one. A third counts as another second. */
 export function isSecond() {
   if (second) changes();
   return second;
@@ -49,12 +38,4 @@ export function begins() {
   const isFirst = !isSecond();
   changes();
   return isFirst;
-}
-
-/**
- * Returns true if a key that acts is held down. It acts once.
- * @param {KeyboardEvent} event
- */
-export function isHeld(event) {
-  return event.repeat && /^([0-9]|Enter)$/.test(event.key);
 }

@@ -94,13 +94,14 @@ function mark(name) {
   }
 }
 
-/** The settings: taps, pace, guide. */
+/** The settings: taps, pace, sounds, guide. */
 function settings() {
   const set = (key) => (value) => choose(key, value);
   const pick = (legend, key, options) => choices(legend, `set-${key}`, options, setting(key), set(key));
   ask({title: "Settings", buttons: [["", "Done"]], body: [
     pick("A card is played by", "tap", [["two", "Two taps"], ["one", "One tap"]]),
     pick("Pace", "pace", [["calm", "Calm"], ["quick", "Quick"], ["none", "At once"]]),
+    pick("Sounds", "sound", [["on", "On"], ["off", "Off"]]),
     pick("Guide through a deal", "guide", [["on", "On"], ["off", "Off"]]),
   ]});
 }

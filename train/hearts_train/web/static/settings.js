@@ -8,6 +8,7 @@ const KEY = "hearts.settings";
 const DEFAULTS = {
   guide: "on", // on | off: sentences for a first deal
   pace: "calm", // calm | quick | none: how long a finished trick stays
+  sound: "on", // on | off: a quiet tone for each card and trick
   tap: matchMedia("(pointer: fine)").matches ? "one" : "two", // taps that play a card
   name: "",
   strength: "easy", // the agent of "Play now"

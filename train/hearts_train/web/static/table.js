@@ -2,14 +2,16 @@
 
 import {cardText} from "hearts/cards.js";
 import {showExchange, showMoon} from "hearts/choices.js";
-import {begins, isHeld, isSecond} from "hearts/clicks.js";
+import {begins, isSecond} from "hearts/clicks.js";
 import {button, el, lost, notice, say} from "hearts/dom.js";
 import {Felt} from "hearts/felt.js";
 import {Guide} from "hearts/guide.js";
 import {Hand} from "hearts/hand.js";
 import {invitation, seated} from "hearts/guests.js";
+import {noteStart} from "hearts/record.js";
 import {result, showLast, showRules, showSheet} from "hearts/sheet.js";
 import {pauses} from "hearts/settings.js";
+import {sound} from "hearts/sound.js";
 import {Table, asked, happened, inWords, whyNot} from "hearts/state.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
@@ -131,6 +133,7 @@ class Room {
   hear(message) {
     if (message.type !== "table" || message.table !== this.id) return;
     this.queue.push(new Table(message));
+    noteStart(this.queue.at(-1));
     if (!this.isShowing) this.show();
   }
 
@@ -166,6 +169,7 @@ class Room {
       this.words = words;
       this.felt.update(table);
       this.hand.update(this.held(true));
+      if (!this.isPlayingOut) sound("card");
       const flight = this.felt.play(event.seat, event.card, from);
       this.felt.describe(table); // the trick is whole only now
       this.say(words);
@@ -173,6 +177,7 @@ class Room {
       if (this.queue.length && this.table.facts.trick.length) await this.wait(cardPause);
     } else if (event.kind === "trick") {
       this.felt.mark(event.seat);
+      if (!this.isPlayingOut) sound("trick");
       this.say(`${this.words} ${words}`.trim());
       await this.wait(trickPause);
       await this.felt.take(event.seat);
@@ -355,8 +360,8 @@ class Room {
   key(event) {
     const {target} = event;
     if (target.matches("input")) return;
-    if (isHeld(event)) {
-      event.preventDefault(); // it would press the button or the card that has come to the focus
+    if (event.repeat && /^([0-9]|Enter)$/.test(event.key)) {
+      event.preventDefault(); // a held key acts once: it would press the button or the card that has come to the focus
       return;
     }
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) {
