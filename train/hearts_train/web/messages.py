@@ -167,7 +167,9 @@ def parse(plain: Mapping[str, Any] | None) -> Request:
         Refusal: if a field is missing or wrong. The text names the field.
     """
     if plain is None:
-        raise Refusal("bad_message", "message: it is not a JSON object; send one object per message")
+        raise Refusal(
+            "bad_message", "message: it is not a JSON object; send one object per message"
+        )
     kind = plain.get("type")
     if type(kind) is not str or kind not in REQUESTS:
         text = f"type: {quoted(kind)} is unknown; give one of {', '.join(REQUESTS)}"

@@ -79,7 +79,7 @@ export class Felt {
       marks.replaceChildren(...[
         isTurn && el("span", {class: "to-play", title: "to play"}, "▶",
           el("span", {class: "unseen", text: " to play"})),
-        dealer === index && el("span", {class: "dealer", title: "dealer", text: "D",
+        dealer === index && table.rules.fields.first_lead === "eldest_hand" && el("span", {class: "dealer", title: "dealer", text: "D",
           "aria-label": "dealer", role: "img"}),
         getter === index && el("span", {class: "gets", text: `gets ${table.passCount}`}),
         isAway && index !== table.you && el("span", {class: "gone", text: "away"}),
@@ -111,7 +111,9 @@ export class Felt {
       parts.push(`Trick ${table.trickNumber - Number(isWhole)} of ${fields.hand_size}`);
     }
     if (fields.trump) parts.push(`Trump: ${SUITS[fields.trump]} ${SIGNS[fields.trump]}`);
-    if (fields.break_on && phase === "play" && history.length) parts.push(`Hearts are ${broken ? "" : "not "}broken`);
+    if (fields.break_on && phase === "play" && history.length) {
+      parts.push(`Hearts may ${broken ? "be led" : "not be led yet"}`);
+    }
     if (kitty.length) {
       parts.push(`Kitty (${table.who(table.facts.kitty_taker)}): ${kitty.map(cardText).join(" ")}`);
     }

@@ -150,7 +150,7 @@ export function asked(table) {
   }
   const suit = view.trick[0][1][1];
   return table.legal.every((card) => card[1] === suit)
-    ? `Your turn: follow ${SUITS[suit]} ${SIGNS[suit]}.`
+    ? `Your turn: play a ${SUITS[suit].slice(0, -1)} ${SIGNS[suit]}, the suit led.`
     : `Your turn: you have no ${SUITS[suit]}, play ${table.legal.length < view.hand.length
       ? "a card that may be thrown" : "any card"}.`;
 }
