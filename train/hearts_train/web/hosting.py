@@ -46,7 +46,7 @@ class Limits:
         live: Tables in memory.
         stored: Tables on disk.
         idle: Seconds after which a table without browsers leaves the memory.
-        waiting: Messages that wait for a slow browser. A browser with more is cut off and may come back.
+        waiting: Messages that wait for a slow browser. A browser with more may connect again.
         gather: Seconds after which a table tells who has come and gone, in one message for all.
     """
 

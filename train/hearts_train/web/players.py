@@ -35,8 +35,8 @@ STRENGTHS = {
     "standard": ("", "avoids tricks, and throws its highest card"),
     "easy": ("Beginner", "plays any card"),
 }
-"""The package's own players, strongest first. Each has its strength in the lobby, beside "Play now",
-or "", and a description that follows "which"."""
+"""The package's own players, strongest first. Each has its strength in the lobby (or ""),
+beside "Play now", and a description that follows "which"."""
 FAULT_TEXTS = {
     RAISED: "raised an error",
     ILLEGAL: "chose an illegal action",

@@ -223,7 +223,7 @@ class Table:
 
     @property
     def play_seed(self) -> int:
-        """The seed of this deal or match. No other seed follows from it unless `dealt_by` is given."""
+        """The seed of this deal or match. Others follow from it only if `dealt_by` is given."""
         if self.dealt_by is None:
             return secret_seed(self.seed, "deal", self.number)
         if not self.number:
@@ -248,7 +248,7 @@ class Table:
         self._act(actions, None)
 
     def act_for_agent(self, action: int, fault: str | None) -> None:
-        """Play the legal action of the acting agent, or the action that replaces it after a fault."""
+        """Play the acting agent's legal action, or the action that replaces it after a fault."""
         line: dict[str, Any] = {"do": [action]}
         self._write(line if fault is None else {**line, "fault": fault})
         self._act([action], fault)
