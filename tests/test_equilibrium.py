@@ -12,9 +12,10 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.solve import equilibrium, walk
 from hearts_env.solve.best_response import best_response, exploitability_of
-from hearts_env.solve.equilibrium import SHIPPED, Solver, load, solve
+from hearts_env.solve.equilibrium import SHIPPED, Solver, load
 from hearts_env.solve.tree import Tree, count_tree
 from hearts_env.solve.walk import Walk
+from hearts_train.equilibria import solve
 from tests.slow import quick_cases
 from tests.test_exploit import all_deals
 

@@ -44,7 +44,8 @@ ROOMS = {
     "agents/hearts_agents": "user_code base registry models programs spec baseline_kernel "
     "baselines search attackers search_agent champion isolation guard served envs "
     "template",
-    "train/hearts_train": "screen store executor measure data learn warmup web console cli",
+    "train/hearts_train": "screen store executor equilibria measure data learn warmup web console "
+    "cli",
 }
 """The rooms of each package. A room may import only those before it."""
 

@@ -113,11 +113,11 @@ def check_run(folder: Path) -> None:
 
 
 SOLVE = """
-import hearts_env.solve.equilibrium as equilibrium
 import hearts_train.cli.app
+from hearts_train import equilibria
 from hearts_train.cli import main
-equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
-equilibrium._SAVE_SHARE = 1.0
+equilibria._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
+equilibria._SAVE_SHARE = 1.0
 print("ready", flush=True)
 main()
 """

@@ -15,9 +15,10 @@ from hearts_agents.envs.opponents import OpponentPool
 from hearts_agents.models.network import load_agent
 from hearts_agents.search import PimcBelief
 from hearts_agents.spec import AgentSpec
-from hearts_env.solve.equilibrium import load, solve
+from hearts_env.solve.equilibrium import load
 from hearts_train.cli.options import names_in
 from hearts_train.data.options import DatasetOptions
+from hearts_train.equilibria import solve
 from hearts_train.learn import training
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.training import train

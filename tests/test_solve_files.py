@@ -17,13 +17,14 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import CheckpointError, Rules
-from hearts_env.solve import equilibrium
-from hearts_env.solve.equilibrium import Solver, load, solve
+from hearts_env.solve.equilibrium import Solver, load
 from hearts_env.solve.tree import Tree
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import SIGNALS
 from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
+from hearts_train import equilibria
 from hearts_train.cli import solving
+from hearts_train.equilibria import solve
 from tests.refusals import mistake, raises_hearts_error
 from tests.test_cli import run
 
@@ -213,7 +214,7 @@ def saving(monkeypatch):
 
 
 def test_state_is_saved_at_start_regularly_and_end(tree, tmp_path, saving, monkeypatch):
-    monkeypatch.setattr(equilibrium, "_SAVE_EVERY", 0.0)
+    monkeypatch.setattr(equilibria, "_SAVE_EVERY", 0.0)
     solve(Solver(tree), iterations=50, save_to=tmp_path / "a.safetensors")
     assert (saving.calls[:2], saving.calls[-1]) == ([0, 1], 50)
 
@@ -221,7 +222,7 @@ def test_state_is_saved_at_start_regularly_and_end(tree, tmp_path, saving, monke
 def test_failed_intermediate_save_warns_and_is_retried(tree, tmp_path, saving, monkeypatch):
     file = tmp_path / "a.safetensors"
     saving.fail = lambda number: number in (1, 2)
-    monkeypatch.setattr(equilibrium, "_SAVE_EVERY", 0.0)
+    monkeypatch.setattr(equilibria, "_SAVE_EVERY", 0.0)
     with pytest.warns(UserWarning, match="No space") as shown:
         assert solve(Solver(tree), iterations=50, save_to=file).iterations == 50
     assert len(shown) == 2

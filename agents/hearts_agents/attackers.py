@@ -22,8 +22,9 @@ from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_views
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import InfoSets, Policy, Tracker, check_two_players
+from hearts_env.solve.beliefs import InfoSets, Tracker
 from hearts_env.solve.best_response import probs_function
+from hearts_env.solve.policies import Policy, check_two_players
 from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_env.support.arguments import check_chance, check_choice, check_number
 from hearts_env.support.arrays import Ints

@@ -13,7 +13,7 @@ from hearts_agents.user_code import blamed
 from hearts_env import HeartsError, IllegalActionError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import certain
+from hearts_env.solve.policies import certain
 from hearts_env.support.arguments import check_any_seed, check_is
 from hearts_env.support.errors import quoted
 

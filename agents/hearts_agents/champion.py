@@ -13,7 +13,7 @@ from hearts_agents.base import Agent, PerGameAgent
 from hearts_agents.models.network import load_agent
 from hearts_agents.search_agent import Budget, SearchAgent
 from hearts_env import HeartsError, Rules
-from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.solve.policies import has_exact_worlds
 from hearts_env.support.arguments import check_flag
 
 SHIPPED = {"two_player": True, "mini": False, "classic": True}

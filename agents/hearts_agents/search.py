@@ -32,14 +32,9 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.solve import TranspositionTable
-from hearts_env.solve.beliefs import (
-    belief,
-    check_two_players,
-    check_view,
-    hidden_hands,
-    num_first_worlds,
-)
+from hearts_env.solve.beliefs import belief, check_view, hidden_hands, num_first_worlds
 from hearts_env.solve.dd.search import card_values, world_values
+from hearts_env.solve.policies import check_two_players
 from hearts_env.support.arguments import check_chance, check_number
 from hearts_env.support.arrays import Floats
 from hearts_env.support.bits import lowest

@@ -30,7 +30,8 @@ from hearts_agents.models.network import EncoderAgent
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.beliefs import InfoSets, Tracker, check_two_players
+from hearts_env.solve.beliefs import InfoSets, Tracker
+from hearts_env.solve.policies import check_two_players
 from hearts_env.solve.response import Responses
 from hearts_env.support import clock
 from hearts_env.support.arrays import Bools, Floats, Ints

@@ -13,7 +13,7 @@ from typing import Any
 from hearts_env.game.game import Game
 from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup, rules_of, rules_word
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import Policy
+from hearts_env.solve.policies import Policy
 from hearts_env.support.arguments import check_is
 from hearts_env.support.errors import HeartsError, quoted
 

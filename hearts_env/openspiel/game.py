@@ -16,7 +16,7 @@ from open_spiel.python import policy as spiel
 from hearts_env.batch.views import BatchView
 from hearts_env.game.game import Game
 from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup
-from hearts_env.solve.beliefs import Policy, check_policy
+from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.support.arrays import Floats
 from hearts_env.support.errors import HeartsError
 from hearts_env.views.view import PlayerView

@@ -4,134 +4,26 @@ A view of two-player Hearts allows at most a few hundred hidden worlds. Deals ar
 rule the probability of a world is therefore proportional to the probability of the opponent's plays
 with its hand in that world. ``belief`` weighs the worlds of one view. A ``Tracker`` does so for
 many games at once, and remembers the results of earlier views.
-
-Policies come from outside (an agent's ``action_probs``), so their probabilities are checked here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
+from hearts_env.solve.policies import Policy, asked_in_blocks, check_two_players
 from hearts_env.support.arguments import check_chance, check_is
-from hearts_env.support.arrays import Array, Bools, Floats, Ints
+from hearts_env.support.arrays import Bools, Floats, Ints
 from hearts_env.support.errors import HeartsError, quoted
 from hearts_env.support.jit import jit
-from hearts_env.views.deals import most_cards
 from hearts_env.views.hidden import worlds_of_two
 from hearts_env.views.view import MAX_WORLDS, PlayerView
-
-Policy = Callable[[BatchView], Array]
-"""Returns the probability of each action in each of many views, ``(len(views), num_actions)``."""
-
-
-def certain(actions: Array, legal: Bools, name: str) -> Floats:
-    """Return the probabilities of fixed actions: 1 for the action in each row of the legal table.
-
-    Raises:
-        HeartsError: if the shape or dtype of `actions` is wrong, or an action is illegal.
-    """
-    if actions.shape != legal.shape[:1] or actions.dtype.kind not in "iu":
-        raise HeartsError(
-            f"{name}: gave actions of shape {actions.shape} and dtype {actions.dtype}; "
-            f"needed is a whole number for each of {len(legal)} views"
-        )
-    table = np.zeros(legal.shape)
-    row = _write_certain(actions.astype(np.int64), legal, table)
-    if row >= 0:
-        choices = ", ".join(map(str, np.flatnonzero(legal[row])))
-        raise HeartsError(
-            f"{name}: action {actions[row]} in view {row} is illegal; give one of {choices}"
-        )
-    return table
-
-
-def check_policy(chances: Array, legal: Bools) -> Floats:
-    """Return action probabilities as float64, each row with the sum 1.
-
-    Raises:
-        HeartsError: if the shape is wrong, or a row has negative or infinite values, gives an
-            illegal action a probability, or does not sum to 1.
-    """
-    try:
-        weights = np.asarray(chances)
-        if weights.dtype.kind not in "biuf":
-            raise TypeError
-        tolerance = 1e-6
-        if weights.dtype.kind == "f":  # float16 rounds by more
-            tolerance = max(tolerance, float(np.finfo(weights.dtype).eps))
-        weights = weights.astype(np.float64)
-    except (TypeError, ValueError):
-        raise HeartsError(
-            f"policy: gave {type(chances).__name__}, no array of numbers; needed is {legal.shape}"
-        ) from None
-    if weights.shape != legal.shape:
-        raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
-    if not _normalise(weights, legal, tolerance):
-        _refuse(weights, legal)
-    return weights
-
-
-def _refuse(weights: Floats, legal: Bools) -> NoReturn:
-    """Raise the error for invalid probabilities of a policy."""
-    wrong = ~(weights >= 0) | np.isinf(weights)
-    if wrong.any():
-        row, action = np.argwhere(wrong)[0]
-        raise HeartsError(
-            f"policy: the probability of action {action} in view {row} is "
-            f"{weights[row, action]:g}; give 0 to 1"
-        )
-    if weights[~legal].any():
-        row, action = np.argwhere((weights > 0) & ~legal)[0]
-        raise HeartsError(
-            f"policy: action {action} in view {row} is illegal and has probability "
-            f"{weights[row, action]:g}; give it 0"
-        )
-    total = weights.sum(1)
-    if (total == 0).any():
-        row = int(np.flatnonzero(total == 0)[0])
-        raise HeartsError(f"policy: no legal action of view {row} has a probability; give some")
-    row = int(np.abs(total - 1.0).argmax())
-    raise HeartsError(
-        f"policy: the probabilities of view {row} sum to {total[row]:g}; "
-        "give probabilities that sum to 1"
-    )
-
-
-@jit
-def _write_certain(actions: Ints, legal: Bools, table: Floats) -> int:
-    """Write probability 1 for `actions`. Return the first row with an illegal action, or -1."""
-    for row in range(len(actions)):
-        action = actions[row]
-        if not 0 <= action < legal.shape[1] or not legal[row, action]:
-            return row
-        table[row, action] = 1.0
-    return -1
-
-
-@jit
-def _normalise(weights: Floats, legal: Bools, tolerance: float) -> bool:
-    """Scale each row of probabilities to the sum 1, in place. Return False at the first bad row."""
-    for row in range(len(weights)):
-        total = 0.0
-        for action in range(weights.shape[1]):
-            weight = weights[row, action]
-            if not (weight == 0.0 or (legal[row, action] and 0.0 < weight < np.inf)):
-                return False
-            total += weight
-        if not abs(total - 1.0) <= tolerance:
-            return False
-        if total != 1.0:
-            for action in range(weights.shape[1]):
-                weights[row, action] /= total
-    return True
 
 
 def past_plays(
@@ -159,19 +51,19 @@ def past_plays(
     return vectors.reshape(-1, len(seen)), actions.reshape(-1)
 
 
-def log_chances(views: BatchView, actions: k.Vector, policy: Policy, epsilon: float) -> Floats:
-    """Return the log probability of one action in each view under a policy, ``(len(views),)``.
+def log_probs(probs: Floats, legal: Bools, actions: k.Vector, epsilon: float) -> Floats:
+    """Return the log probability of one action in each view under a policy, ``(len(probs),)``.
 
-    Raises:
-        HeartsError: if the policy gives no probabilities (see ``check_policy``).
+    Args:
+        probs: the policy's probabilities, one row per view.
+        legal: the legal actions, in the same shape.
+        actions: an action for each view.
+        epsilon: the probability that a random legal action is played instead.
     """
-    if not len(views):
-        return np.zeros(0)
-    legal = views.legal_table
     uniform = legal / legal.sum(1, keepdims=True)
-    chances = (1.0 - epsilon) * check_policy(policy(views), legal) + epsilon * uniform
+    mixed = (1.0 - epsilon) * probs + epsilon * uniform
     with np.errstate(divide="ignore"):
-        logs: Floats = np.log(chances[np.arange(len(views)), actions])
+        logs: Floats = np.log(mixed[np.arange(len(actions)), actions])
     return logs
 
 
@@ -276,32 +168,9 @@ def check_view(view: PlayerView) -> None:
         raise HeartsError("view: cards are still being passed; worlds are weighed in the play")
 
 
-def has_exact_worlds(rules: Rules) -> bool:
-    """Return whether rules are for two players without an exchange (``check_two_players``)."""
-    return rules.players == 2 and most_cards(rules) == rules.hand_size
-
-
 def num_first_worlds(rules: Rules) -> int:
     """Return the number of the opponent's possible hands before the first card."""
     return math.comb(len(rules.deck) - rules.hand_size, rules.hand_size)
-
-
-def check_two_players(rules: Rules, player: str = "") -> None:
-    """Raise unless the rules are for two players without an exchange.
-
-    Args:
-        rules: the rules of the game.
-        player: the name of the player that cannot play other rules, for the message.
-
-    Raises:
-        HeartsError: if the rules have more players or an exchange.
-    """
-    if not has_exact_worlds(rules):
-        wrong = f"is for {rules.players} players" if rules.players != 2 else "has an exchange"
-        which = f"{player} cannot play {rules.name!r}, which" if player else repr(rules.name)
-        raise HeartsError(
-            f"rules: {which} {wrong}; give rules for 2 players with pass_count 0, like mini"
-        )
 
 
 def belief(view: PlayerView, policy: Policy | None = None, *, epsilon: float = 0.0) -> Belief:
@@ -374,8 +243,6 @@ class InfoSets(NamedTuple):
 
 _MOST_CACHED = 1 << 16
 """The number of decisions after which all are forgotten: more than any block of deals has."""
-_MOST_ASKED = 1 << 14
-"""The most views in one call of the policy."""
 
 _Key = tuple[int, int, tuple[int, ...]]
 """A player's knowledge: its seat, its dealt hand, and the cards played, seat by seat."""
@@ -482,10 +349,8 @@ class Tracker:
             [1 - one.view.player for one in asked], [len(one.actions) for one in asked]
         )
         logs = np.empty(len(actions))
-        for begin in range(0, len(actions), _MOST_ASKED):
-            some = slice(begin, begin + _MOST_ASKED)
-            views = BatchView(rules, vectors[some], players[some])
-            logs[some] = log_chances(views, actions[some], self.policy, self.epsilon)
+        for some, legal, probs in asked_in_blocks(self.policy, rules, vectors, players):
+            logs[some] = log_probs(probs, legal, actions[some], self.epsilon)
         begin = 0
         for one in asked:
             end = begin + len(one.actions)

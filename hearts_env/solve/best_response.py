@@ -22,7 +22,7 @@ import numpy as np
 
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import Policy, certain, check_policy
+from hearts_env.solve.policies import Policy, certain, check_policy
 from hearts_env.solve.side import backward_best, take_best
 from hearts_env.solve.tree import DEFAULT_MEMORY, Tree
 from hearts_env.support.arguments import check_player

@@ -23,11 +23,11 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_legal, write_views
-from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import InfoSets, Policy, check_policy
+from hearts_env.solve.beliefs import InfoSets
 from hearts_env.solve.dd.search import card_values
 from hearts_env.solve.double_dummy import borrowed
+from hearts_env.solve.policies import Policy, asked_in_blocks
 from hearts_env.solve.walk import Walk, start_deal
 from hearts_env.support.arrays import Array, Bools, Floats, Ints
 from hearts_env.support.bits import highest, lowest
@@ -41,8 +41,6 @@ _ROUND = 0.5 - 1e-6
 """Added before rounding down, because sums may fall a little short of exact halves."""
 _MOST_ROWS = 1 << 16
 """The most worlds in one step, which takes 50 MB."""
-_MOST_ASKED = 1 << 14
-"""The most views in one call of the policy."""
 _ACTIONS = 64
 """An upper bound of the number of actions, to number the pairs of information set and action."""
 
@@ -288,13 +286,11 @@ class Responses:
         rules = self.rules
         chances, choices = np.zeros((len(rows), rules.num_actions)), np.empty_like(rows)
         choices = choices[: _find_choices(rules.vector, states, rows, chances, choices)]
-        for begin in range(0, len(choices), _MOST_ASKED):
-            some = choices[begin : begin + _MOST_ASKED]
-            vectors = np.empty((len(some), states.shape[1]), np.int64)
-            players = np.empty(len(some), np.int64)
-            write_views(rules.vector, states, rows[some], vectors, players)
-            views = BatchView(rules, vectors, players)
-            chances[some] = check_policy(self.policy(views), views.legal_table)
+        vectors = np.empty((len(choices), states.shape[1]), np.int64)
+        players = np.empty(len(choices), np.int64)
+        write_views(rules.vector, states, rows[choices], vectors, players)
+        for some, _, probs in asked_in_blocks(self.policy, rules, vectors, players):
+            chances[choices[some]] = probs
         return chances
 
     def _starts(self, states: Ints, keys: Ints) -> Ints:

@@ -57,7 +57,7 @@ import numpy as np
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.policies import check_two_players
 from hearts_env.solve.side import Side
 from hearts_env.solve.walk import (
     DEALS,

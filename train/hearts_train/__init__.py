@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hearts_env.solve.equilibrium import solve
+    from hearts_train.equilibria import solve
     from hearts_train.learn.config_files import load_config
     from hearts_train.learn.export import export_policy
     from hearts_train.learn.training import train
@@ -36,7 +36,7 @@ _HOMES = {
     "export_policy": "hearts_train.learn.export",
     "load_config": "hearts_train.learn.config_files",
     "plot": "hearts_train.measure.evaluation",
-    "solve": "hearts_env.solve.equilibrium",
+    "solve": "hearts_train.equilibria",
     "tournament": "hearts_train.measure.tournament",
     "train": "hearts_train.learn.training",
 }

@@ -30,10 +30,10 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.solve import TranspositionTable, solve_batch, solve_double_dummy, solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploitability_of
-from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.response import whole_game
 from hearts_env.support.jit import cache_folder, unsaved
 from hearts_env.support.progress import Progress, no_progress
+from hearts_train.equilibria import solve
 from hearts_train.executor import check_executor, num_cores, spread
 
 _DEFAULT_WORKERS = 4  # more processes often compile the same function: parts share most of them

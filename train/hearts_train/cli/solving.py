@@ -13,7 +13,7 @@ from hearts_agents.attackers import METHODS
 from hearts_agents.spec import quoted_path
 from hearts_env import Rules
 from hearts_env.solve.best_response import exploitability
-from hearts_env.solve.equilibrium import Equilibrium, Solver, solve
+from hearts_env.solve.equilibrium import Equilibrium, Solver
 from hearts_env.solve.solved_files import Checkpoint
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_positive
@@ -22,6 +22,7 @@ from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.cli.options import names_in
 from hearts_train.console import Mistake
+from hearts_train.equilibria import solve
 from hearts_train.measure.display import format_margin
 from hearts_train.measure.exploit import Attackers, BestResponses, Exact, Sampled
 from hearts_train.measure.exploitability import tree_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.solve.policies import has_exact_worlds
 from hearts_train.data import tables
 from hearts_train.data.options import DatasetOptions
 

@@ -20,9 +20,9 @@ from hearts_env.batch.kernel import write_views
 from hearts_env.batch.views import BatchView
 from hearts_env.envs.rewards import Rewarder, pay_rows
 from hearts_env.seeds import secret_seed
-from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.dd.search import card_values
 from hearts_env.solve.double_dummy import borrowed
+from hearts_env.solve.policies import has_exact_worlds
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.bits import lowest
 from hearts_env.support.interrupts import held_interrupt

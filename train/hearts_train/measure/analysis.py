@@ -34,7 +34,7 @@ from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.cards import MOON_CHOICES, card_text
 from hearts_env.solve import TranspositionTable, solve_double_dummy
-from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.solve.policies import has_exact_worlds
 from hearts_env.support.progress import Progress
 from hearts_env.support.tables import ResultTable
 from hearts_train.measure.statistics import Z95

@@ -27,7 +27,8 @@ from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_env.solve.beliefs import Policy, Tracker
+from hearts_env.solve.beliefs import Tracker
+from hearts_env.solve.policies import Policy
 from hearts_env.solve.response import ALL, Responses, is_awake
 from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.participants import AgentLike

@@ -15,7 +15,8 @@ from typing import Any
 
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.game.notation import Record, parse_records
-from hearts_env.solve.beliefs import has_exact_worlds, num_first_worlds
+from hearts_env.solve.beliefs import num_first_worlds
+from hearts_env.solve.policies import has_exact_worlds
 from hearts_env.support.arguments import check_number
 from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.analysis import (
