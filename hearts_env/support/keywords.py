@@ -25,6 +25,7 @@ def takes(
     Args:
         keywords: the ``TypedDict`` of the keywords. If None, the function names all its own.
         home: the function or class that the keywords are passed on to, which has their defaults.
+            None together with `keywords`.
     """
     own: list[inspect.Parameter] = []
     if keywords is not None and home is not None:
