@@ -59,12 +59,12 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "pretraining": (
         "threads=2",
         "env.rules=micro",
-        "pretraining={positions: 500, passes: 2, batch_size: 50}",
+        "pretraining={positions: 15000}",  # resumed before its last update
         "ema_decay=0.5",
     ),
     "pretraining_action": (
         "env.rules=micro",
-        "pretraining={positions: 300, passes: 2, batch_size: 50, target: action}",
+        "pretraining={positions: 300, target: action}",
     ),
     "maskable": ("algorithm=maskable_ppo",),
 }

@@ -14,7 +14,6 @@ from hearts_env import BatchGame, Game, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.solve import TranspositionTable
 from hearts_train.executor import spread
-from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.loop import make_learner
 from hearts_train.learn.ppo import Decisions
@@ -22,8 +21,6 @@ from hearts_train.learn.pretraining import Pretraining
 from hearts_train.learn.teacher import Positions, Teacher
 from hearts_train.learn.training import train, train_run
 from tests.refusals import raises_hearts_error
-from tests.training_runs import on_update
-from tests.training_runs import quick as quick
 
 MICRO, FLAT = Rules.make("micro"), make_encoder("flat")
 RECIPE = {
@@ -31,11 +28,19 @@ RECIPE = {
     "threads": 2,
     "env": {"rules": "micro", "num_envs": 16},
     "network": {"trunk": [32], "policy": [16], "value": [16]},
-    "pretraining": {"positions": 2000, "passes": 7, "batch_size": 100, "learning_rate": 0.01},
+    "pretraining": {"positions": 2000},
     "ppo": {"num_steps": 8, "batch_size": 64},
     "budget": {"decisions": 1000},
     "ema_decay": 0.5,
 }
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Pretrain with few and small minibatches."""
+    monkeypatch.setattr(Pretraining, "passes", 7)
+    monkeypatch.setattr(Pretraining, "batch_size", 100)
+    monkeypatch.setattr(Pretraining, "learning_rates", (0.01, 1e-4))
 
 
 def recipe(**changes):
@@ -124,9 +129,9 @@ def test_pretrained_run_resumes_to_the_bit():
 
 
 @pytest.mark.slow
-def test_imitation_learns_the_card_of_pimc():
-    given = {"positions": 2000, "passes": 40, "batch_size": 100, "target": "action"}
-    learner = make_learner(recipe(pretraining=given))
+def test_imitation_learns_the_card_of_pimc(monkeypatch):
+    monkeypatch.setattr(Pretraining, "passes", 40)
+    learner = make_learner(recipe(pretraining={"positions": 2000, "target": "action"}))
     course = learner.pretraining
     preferred = np.nanargmax(course.positions.values, 1)
     observations = torch.from_numpy(course.take(np.arange(2000)).observations)
@@ -157,8 +162,7 @@ def test_player_is_the_average_of_the_weights():
 
 def pretrained(**changes):
     """A learner that has just learnt all positions, in one update."""
-    given = RECIPE["pretraining"] | {"positions": 200, "passes": 1}
-    learner = make_learner(recipe(pretraining=given, **changes))
+    learner = make_learner(recipe(pretraining={"positions": 200}, **changes))
     assert learner.update()["pretraining"] == 1.0
     return learner
 
@@ -182,32 +186,6 @@ def test_optimizer_starts_anew_after_pretraining():
     ppo, env = learner.config.ppo, learner.config.env
     most = ppo.num_epochs * (env.num_envs * ppo.num_steps // ppo.batch_size)
     assert 0 < steps_of(learner)[0] <= most
-
-
-def test_budget_minutes_exclude_pretraining(tmp_path, clock, quick, monkeypatch):
-    """Pretraining that takes longer than the budget is done whole, and play has all of it."""
-    evaluation = {"times": 2, "opponents": ["easy"], "deals": 10}
-    config = recipe(budget={"minutes": 1.0}, evaluation=evaluation)
-    learner = make_learner(config)
-    learner.counters.seconds = learner.counters.pretraining_seconds = 100.0
-    assert learner.progress == 0.0
-    learner.counters.seconds += 30.0
-    assert learner.progress == pytest.approx(0.5)
-
-    def pass_time(learner):  # an update of pretraining takes two budgets, one of play a quarter
-        clock.time += 15.0 if learner.counters.decisions else 120.0
-
-    on_update(monkeypatch, pass_time)
-    result = train(config, tmp_path / "run", progress=False)
-    rows = runs.read_metrics(result.run_dir)
-    updates = [row for row in rows if row["kind"] == "update"]
-    taught = [row for row in updates if "pretraining" in row]
-    assert taught[-1]["pretraining"] == 1.0
-    assert len(updates) == len(taught) + 4
-    state = runs.load_state(result.run_dir / runs.STATE_NAME)
-    assert state.counters.pretraining_seconds == taught[-1]["seconds"] == 120.0 * len(taught)
-    evaluated = [row["decisions"] for row in rows if row["kind"] == "evaluation"]
-    assert evaluated == [0, result.decisions / 2, result.decisions]
 
 
 @pytest.mark.parametrize("encoder", ["flat", "ranked", "recall"])
@@ -255,13 +233,14 @@ def trained(tmp_path):
     return str(path), tensors
 
 
-def starting(name, updates=2, **changes):
-    network = RECIPE["network"] | {"start": name, "start_updates": updates}
+def starting(name, **changes):
+    network = RECIPE["network"] | {"start": name}
     return make_learner(recipe(**{"pretraining": {}, "network": network} | changes))
 
 
 @pytest.mark.parametrize("ema_decay", [0.0, 0.5])
-def test_start_player_first_fits_only_its_values(trained, ema_decay):
+def test_start_player_first_fits_only_its_values(trained, ema_decay, monkeypatch):
+    monkeypatch.setattr("hearts_train.learn.learner.START_UPDATES", 2)
     path, tensors = trained
     learner = starting(path, ema_decay=ema_decay)
     values = [weights.clone() for weights in learner.network.module.value.parameters()]
@@ -275,9 +254,10 @@ def test_start_player_first_fits_only_its_values(trained, ema_decay):
     )
 
 
-def test_optimizer_starts_anew_after_start_updates(trained):
+def test_optimizer_starts_anew_after_start_updates(trained, monkeypatch):
+    monkeypatch.setattr("hearts_train.learn.learner.START_UPDATES", 2)
     path, _ = trained
-    learner = starting(path, updates=2)
+    learner = starting(path)
     steps = []
     for _ in range(4):
         learner.update()
@@ -333,8 +313,7 @@ def test_signal_while_gathering_positions_stops_the_run(tmp_path, monkeypatch, c
 
     monkeypatch.setattr(Teacher, "__call__", interrupted)
     monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", -1.0)
-    positions = RECIPE["pretraining"] | {"positions": 20_000, "passes": 1}
-    config = recipe(threads=1, pretraining=positions, evaluation={"times": 0})
+    config = recipe(threads=1, pretraining={"positions": 20_000}, evaluation={"times": 0})
     result = train_run(config, tmp_path / "run", progress=True)
     assert len(blocks) == 2
     assert result.signal_number == signal.SIGINT

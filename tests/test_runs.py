@@ -69,13 +69,6 @@ def test_find_runs_returns_runs_with_their_progress(four):
     assert read_run(half.path).status == "stopped"
 
 
-def test_share_excludes_the_seconds_of_pretraining(tmp_path):
-    rows = [update(0, pretraining=0.5, seconds=30.0), update(0, pretraining=1.0, seconds=60.0)]
-    folder = make(tmp_path / "demo", *rows, update(1000, seconds=90.0))
-    (folder / "config.yaml").write_text("name: demo\nbudget: {minutes: 1}\n")
-    assert read_run(folder).share == 0.5
-
-
 def test_curve_has_margins_with_intervals(tmp_path):
     exact = {"kind": "exploitability", "sampled": 0.5, "greedy": 0.75, "round": 0}
     exact |= {"decisions": 0, "updates": 0, "seconds": 0.0}

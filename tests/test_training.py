@@ -12,14 +12,14 @@ from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import BatchGame, HeartsError
 from hearts_train import evaluate
-from hearts_train.learn import log, loop, runs
+from hearts_train.learn import log, runs
 from hearts_train.learn.config_files import load_config
 from hearts_train.learn.loop import Trainer
 from hearts_train.learn.training import train
 from tests.refusals import raises_hearts_error
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
-from tests.training_runs import on_update, recipe
 from tests.training_runs import quick as quick
+from tests.training_runs import recipe
 
 
 def smoke(*overrides: str):
@@ -76,24 +76,6 @@ def test_result_has_the_trained_agent(tmp_path, quick):
     draws = [run.agent(5, greedy=False).act_batch(views).tolist() for _ in range(2)]
     assert draws[0] == draws[1]
     assert evaluate(run.agent(), "easy", deals=2).rules == "mini"
-
-
-def test_first_evaluation_does_not_count_against_minutes(tmp_path, clock, quick, monkeypatch):
-    played = loop.evaluate
-
-    def slow(*args):
-        clock.time += 300.0
-        return played(*args)
-
-    monkeypatch.setattr(loop, "evaluate", slow)
-    on_update(monkeypatch, lambda learner: setattr(clock, "time", clock.time + 10.0))
-    minutes = ["budget.decisions=null", "budget.minutes=1", "evaluation.opponents=[easy]"]
-    config = recipe("evaluation.times=1", *minutes)
-    result = train(config, tmp_path / "run", progress=False)
-    assert result.is_finished
-    assert result.updates == 6
-    assert result.seconds == 60.0 + 300.0  # of the last evaluation
-    assert [row["seconds"] for row in rows(result.run_dir, "evaluation")] == [0.0, 60.0]
 
 
 def test_opponents_and_snapshots_set_the_pool(tmp_path):

@@ -44,7 +44,6 @@ MOST = {
     "ppo.num_steps": 8,
     "ppo.batch_size": 32,
     "pretraining.positions": 64,
-    "pretraining.batch_size": 64,
     "evaluation.times": 1,
     "evaluation.deals": 2,
     "evaluation.final_deals": 2,
@@ -113,7 +112,7 @@ def die(*_: object) -> None:
 def history(folder: Path) -> dict[str, Any]:
     """Return all results of a run except its times."""
     state = runs.load_state(folder / runs.STATE_NAME)
-    clock = dict.fromkeys(("seconds", "learning_seconds", "evaluated_seconds"), 0)
+    clock = dict.fromkeys(("seconds", "learning_seconds"), 0)
     counters = vars(state.counters) | clock | {"starts": 0}
     rows = [
         {k: v for k, v in row.items() if k not in ("seconds", "decisions_per_second")}

@@ -31,6 +31,8 @@ AVERAGE = "average"
 
 COMPILERS = ("c++", "g++", "clang++")
 """The C++ compilers that torch.compile can use."""
+_MANY = 50_000_000
+"""The decisions that win back the time for compiling the loss."""
 _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 
 
@@ -125,10 +127,8 @@ class NetworkConfig(_Section):
     start: AgentName | None = None
     """A trained player (name or file) with the same observation and layer sizes.
 
-    Training starts from its policy weights.
+    Training starts from its policy weights. In the first 25 updates, only the value head learns.
     """
-    start_updates: Annotated[Int, Field(ge=0)] = 25
-    """With `start`: number of first updates in which only the value head learns."""
 
 
 class PPOConfig(_Section):
@@ -140,8 +140,8 @@ class PPOConfig(_Section):
 
     num_steps: Count = 32
     """Decisions per game and update."""
-    batch_size: Annotated[Int, Field(ge=2)] = 1024
-    """Decisions per minibatch."""
+    batch_size: Annotated[Int, Field(ge=2)] = 2048
+    """Decisions per minibatch, or all of an update if it has fewer."""
     num_epochs: Count = 2
     learning_rate: Rate = 3e-3
     learning_rate_end: RateEnd | None = 1e-4
@@ -182,17 +182,9 @@ class PretrainingConfig(_Section):
     """
 
     positions: Annotated[Int, Field(ge=0, le=100_000_000)] = 0
-    """Positions per pass. If 0, there is no pretraining."""
-    passes: Count = 10
-    """Passes through all positions."""
-    batch_size: Annotated[Int, Field(ge=2)] = 1024
-    """Positions per minibatch."""
-    learning_rate: Rate = 2e-3
-    learning_rate_end: RateEnd | None = 1e-4
+    """Positions to learn from. If 0, there is no pretraining."""
     target: Literal["values", "action"] = "values"
     """``values``: the values of all cards. ``action``: the card that the teacher prefers."""
-    inverse_temperature: Positive = 1.0
-    """Logits per point of value. Not used with ``target: action``."""
 
 
 class SelfPlayConfig(_Section):
@@ -209,33 +201,14 @@ class SelfPlayConfig(_Section):
 
 
 class BudgetConfig(_Section):
-    """The end of the run: the limit that is reached first."""
+    """The length of the run."""
 
-    minutes: Positive | None = None
-    """Minutes of training, including evaluations."""
-    decisions: Count | None = None
+    decisions: Count = 20_000_000
     """Decisions of the learner, without forced cards."""
 
-    @model_validator(mode="after")
-    def _has_an_end(self) -> BudgetConfig:
-        if self.minutes is None and self.decisions is None:
-            raise ValueError("neither minutes nor decisions is set; give one, like minutes: 3")
-        return self
-
-    @property
-    def is_long(self) -> bool:
-        """True if the time for compiling the loss is won back."""
-        few = self.decisions is not None and self.decisions < 50_000_000
-        return not few and (self.minutes is None or self.minutes >= 10.0)
-
-    def share(self, decisions: int, seconds: float) -> float:
-        """Return the share of the budget that these decisions and seconds spend, 0 to 1."""
-        shares = [0.0]
-        if self.decisions is not None:
-            shares.append(decisions / self.decisions)
-        if self.minutes is not None:
-            shares.append(seconds / (60 * self.minutes))
-        return min(1.0, max(shares))
+    def share(self, decisions: int) -> float:
+        """Return the share of the budget that these decisions spend, 0 to 1."""
+        return min(1.0, decisions / self.decisions)
 
 
 class EvaluationConfig(_Section):
@@ -250,7 +223,6 @@ class EvaluationConfig(_Section):
     ``mini``."""
     final_deals: Pairs = 5000
     """Deals per opponent after training."""
-    seed: Annotated[Int, Field(ge=0)] = 20_000
 
 
 class CheckpointConfig(_Section):
@@ -304,7 +276,7 @@ class TrainConfig(_Section):
     compile: bool | Literal["auto"] = "auto"
     """If True, torch.compile compiles the loss, which takes 3 to 25 s per start.
 
-    ``auto``: if the budget is at least 50 M decisions or 10 minutes, and there is a C++ compiler.
+    ``auto``: if the budget is at least 50 M decisions, and there is a C++ compiler.
     """
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
@@ -316,7 +288,7 @@ class TrainConfig(_Section):
     opponents: Annotated[dict[AgentName, Positive], Field(min_length=1)] = {SELF: 1.0}
     """Weight of each opponent. ``self`` stands for the learner and its snapshots."""
     self_play: SelfPlayConfig = SelfPlayConfig()
-    budget: BudgetConfig = BudgetConfig(minutes=3.0)
+    budget: BudgetConfig = BudgetConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
@@ -334,11 +306,6 @@ class TrainConfig(_Section):
             raise ValueError(
                 f"ppo.num_steps: an update would have {rollout} decisions (env.num_envs * "
                 f"ppo.num_steps), more than {_MAX_ROLLOUT}; make one of them smaller"
-            )
-        if ppo.batch_size > rollout:
-            raise ValueError(
-                f"ppo.batch_size: {ppo.batch_size} is more than the {rollout} decisions of an "
-                "update (env.num_envs * ppo.num_steps); make it smaller"
             )
         if ppo.has_magnet and ppo.magnet == AVERAGE and not self.ema_decay:
             raise ValueError(
@@ -373,9 +340,9 @@ class TrainConfig(_Section):
                 raise ValueError(
                     f"{key}: {what} supported by {name}; omit it, or take algorithm: ppo"
                 )
-        if name == "maskable_ppo" and self.rollout % self.ppo.batch_size == 1:
+        if name == "maskable_ppo" and self.rollout % self.batch_size == 1:
             raise ValueError(
-                f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
+                f"ppo.batch_size: {self.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {self.rollout}, the decisions of an update"
             )
 
@@ -384,12 +351,18 @@ class TrainConfig(_Section):
         """Decisions per update."""
         return self.env.num_envs * self.ppo.num_steps
 
+    @property
+    def batch_size(self) -> int:
+        """Decisions per minibatch."""
+        return min(self.ppo.batch_size, self.rollout)
+
     def decided(self) -> TrainConfig:
         """Return the config with True or False for ``compile: auto``."""
         if self.compile != "auto":
             return self
         is_possible = "compile=True" not in _NOT_SUPPORTED[self.algorithm]
-        worth = is_possible and self.budget.is_long and any(map(shutil.which, COMPILERS))
+        is_long = self.budget.decisions >= _MANY
+        worth = is_possible and is_long and any(map(shutil.which, COMPILERS))
         return self.model_copy(update={"compile": worth})
 
     def named(self, *kinds: Named) -> list[str]:

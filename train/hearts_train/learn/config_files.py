@@ -266,9 +266,7 @@ def _did_you_mean(parents: Sequence[str], last: str) -> str:
     elsewhere = [place for place in _places() if place.rpartition(".")[2] == name]
     if name in known or not elsewhere:
         return did_you_mean(name, known)
-    # `seed` before `evaluation.seed`, `ppo.batch_size` before `pretraining.batch_size`
-    place = min(elsewhere, key=lambda one: (one.count("."), not one.startswith("ppo.")))
-    return f"did you mean {place!r}?"
+    return f"did you mean {elsewhere[0]!r}?"
 
 
 def _places(parents: Sequence[str] = ()) -> Iterator[str]:

@@ -53,6 +53,9 @@ from hearts_train.learn.opponents import Opponents, trained_network
 from hearts_train.learn.pretraining import Pretraining
 from hearts_train.learn.shared import SharedNetwork
 
+START_UPDATES = 25
+"""The first updates after a start from a trained player, in which only the value head learns."""
+
 
 class DivergenceError(HeartsError):
     """Training has diverged: the weights are not finite."""
@@ -85,8 +88,6 @@ class Learner:
     """The libraries that model cards list with their versions."""
     rates: tuple[str, ...] = ()
     """The attributes that change during the run and are logged."""
-    divergence_hint = "ppo.learning_rate or ppo.max_grad_norm"
-    """The settings to reduce if training diverges."""
     is_plain = False
     """If True, the CPU computes in float32, even with ``auto`` as device and precision."""
 
@@ -146,9 +147,9 @@ class Learner:
 
     def step(self, rate: float) -> None:
         """Take a step of the optimiser, with the gradient clipped to ``max_grad_norm``."""
-        weights, first = self.network.weights, self.config.network.start_updates
+        weights = self.network.weights
         assert weights.grad is not None
-        if self._frozen_mask is not None and self.counters.updates < first:
+        if self._frozen_mask is not None and self.counters.updates < START_UPDATES:
             weights.grad[self._frozen_mask] = 0.0
         nn.utils.clip_grad_norm_(weights, self.config.ppo.max_grad_norm)
         for group in self.optimizer.param_groups:
@@ -170,9 +171,7 @@ class Learner:
     @property
     def progress(self) -> float:
         """The share of the budget spent, 0 to 1."""
-        counters = self.counters
-        seconds = counters.seconds - counters.pretraining_seconds
-        return self.config.budget.share(counters.decisions, seconds)
+        return self.config.budget.share(self.counters.decisions)
 
     @blaming_module()
     def update(self) -> dict[str, Any]:
@@ -182,16 +181,15 @@ class Learner:
         with self._own_random_numbers():
             if counters.pretraining_steps < self.pretraining.size:
                 values = self._pretrain()
-                hint = "pretraining.learning_rate or pretraining.inverse_temperature"
             else:
-                start_updates = self.config.network.start_updates
-                if self._frozen_mask is not None and counters.updates == start_updates:
+                if self._frozen_mask is not None and counters.updates == START_UPDATES:
                     self.optimizer.state.clear()
-                values, hint = self.learn(), self.divergence_hint
+                values = self.learn()
         if not bool(torch.isfinite(self.network.weights).all()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
-                f"finite; the last save is intact: resume with a smaller {hint}"
+                "finite; the last save is intact: resume with a smaller ppo.learning_rate or "
+                "ppo.max_grad_norm"
             )
         counters.updates += 1
         if counters.updates % self.config.self_play.every == 0:

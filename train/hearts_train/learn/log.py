@@ -45,12 +45,8 @@ class Counters:
     """Finished rounds of evaluation."""
     evaluated_decisions: _Count = 0
     """`decisions` at the last evaluation."""
-    evaluated_seconds: _Seconds = 0.0
-    """`seconds` at the last evaluation, without pretraining."""
     seconds: _Seconds = 0.0
-    """Seconds of training, without compilation and the evaluation of the untrained player."""
-    pretraining_seconds: _Seconds = 0.0
-    """Seconds of pretraining, which no budget counts."""
+    """Seconds of training with evaluations, without compilation."""
     learning_seconds: _Seconds = 0.0
     """Seconds of rollouts and updates alone."""
     starts: _Count = 0

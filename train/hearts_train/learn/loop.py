@@ -33,6 +33,9 @@ from hearts_train.measure.display import format_margin
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.screen import format_seconds, note, progress
 
+EVALUATION_SEED = 20_000
+"""The seed of evaluations during training. The final one has the next seed, and so other deals."""
+
 
 @dataclass(frozen=True)
 class RunResult:
@@ -45,7 +48,7 @@ class RunResult:
     decisions: int
     updates: int
     seconds: float
-    """Seconds of training, with all evaluations except the first, without start and compilation."""
+    """Seconds of training with evaluations, without start and compilation."""
     learning_seconds: float
     """Seconds of rollouts and updates alone, without pretraining."""
     decisions_per_second: float
@@ -228,7 +231,6 @@ class Trainer:
             while not self._is_stopped():
                 counters.seconds = before + clock.now() - start
                 if self._is_evaluation_due():
-                    is_untrained = counters.updates == 0
                     self._evaluate(metrics, display)
                     with _tolerated(display, "without saving this player"):
                         path = runs.checkpoint_path(run_dir, counters.decisions)
@@ -236,18 +238,13 @@ class Trainer:
                         self._save_player(path, run_dir, metrics)
                     with _tolerated(display):
                         self._draw(run_dir, metrics)
-                    if is_untrained:  # its evaluation does not count against the budget
-                        before, start = counters.seconds, clock.now()
                     continue
                 if self.learner.progress >= 1.0:
                     break
-                begin = clock.now()
                 if not self._gather(display):
                     break
                 row = self.learner.update()
                 counters.seconds = before + clock.now() - start
-                if "pretraining" in row:
-                    counters.pretraining_seconds += clock.now() - begin
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(row)
                 if clock.now() - saved >= self.config.checkpoint.every_seconds:
@@ -296,7 +293,7 @@ class Trainer:
             return times > 0
         if self.learner.progress >= 1.0:  # the final player, also if the budget was reduced
             return counters.evaluated_decisions < counters.decisions
-        last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
+        last = self.config.budget.share(counters.evaluated_decisions)
         return _num_passed(self.learner.progress, times) > _num_passed(last, times)
 
     def _evaluate(self, metrics: Metrics, display: Display) -> None:
@@ -308,7 +305,7 @@ class Trainer:
             "round": counters.evaluations,
         }
         for name in config.opponents:
-            result = evaluate(agent, name, self.learner.rules, config.deals, config.seed)
+            result = evaluate(agent, name, self.learner.rules, config.deals, EVALUATION_SEED)
             if result.interrupted:  # by a second signal
                 raise Interrupted(self._signal() or signal.SIGINT)
             row = {
@@ -328,7 +325,6 @@ class Trainer:
             display.found(f"exploitability {', '.join(texts)}")
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
-        counters.evaluated_seconds = counters.seconds - counters.pretraining_seconds
 
     # -- files -------------------------------------------------------------------------------------
     def _save(self, run_dir: Path, metrics: Metrics) -> None:

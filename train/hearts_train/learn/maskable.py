@@ -66,7 +66,7 @@ class MaskableLearner(Learner):
             self.env,
             learning_rate=lambda _: self.learning_rate,
             n_steps=ppo.num_steps,
-            batch_size=ppo.batch_size,
+            batch_size=config.batch_size,
             n_epochs=ppo.num_epochs,
             gamma=ppo.gamma,
             gae_lambda=ppo.gae_lambda,

@@ -31,9 +31,8 @@ actions, minus a pull to the current policy and a pull to the magnet. Without ``
 magnet is the uniform policy and ``ent_coef`` the temperature, which must fall for play to approach
 an equilibrium. With ``magnet_coef`` the magnet can be a moving policy.
 
-The course of training depends only on the seed and on the share of the budget spent. With a budget
-of decisions, the same seed therefore gives the same player, even if the run is killed and resumed.
-A budget of minutes depends on the clock.
+The course of training depends only on the seed and on the share of the budget spent. The same seed
+therefore gives the same player, even if the run is killed and resumed.
 
 The games are in ``games.py``, the threads in ``shared.py``, and the network, its average, its
 opponents and saving in ``learner.py``. Another algorithm is a subclass of `PPO` (``vrpo.py``) or of
@@ -215,7 +214,7 @@ class PPO(Learner):
 
     def learn(self) -> dict[str, Any]:
         """Play, estimate and learn. Return the figures to log."""
-        ppo, games = self.config.ppo, self.games
+        config, ppo, games = self.config, self.config.ppo, self.games
         self.set_rates(self.progress)
         games.reseed_opponents(self.counters.decisions)
         self.play(ppo.num_steps)
@@ -228,7 +227,7 @@ class PPO(Learner):
             spread = advantages.std(correction=0) + 1e-8
             decisions = decisions._replace(advantages=(advantages - advantages.mean()) / spread)
         sums, count = Figures(), 0
-        for batch in minibatches(decisions, ppo.batch_size, ppo.num_epochs, games.rng):
+        for batch in minibatches(decisions, config.batch_size, ppo.num_epochs, games.rng):
             figures = self.network.backward(self.compiled_loss, batch)
             count += len(batch.actions)
             for name, figure in figures.items():
@@ -236,7 +235,7 @@ class PPO(Learner):
             if ppo.target_kl is not None and not figures["approx_kl"] <= 1.5 * ppo.target_kl:
                 break  # before the step, and with this factor, as in stable-baselines3
             self.step(self.learning_rate)
-        self.update_average(self.config.ema_decay)
+        self.update_average(config.ema_decay)
         return logged | {name: finite(total.item() / count) for name, total in sums.items()}
 
     def play(self, num_steps: int) -> None:
@@ -384,7 +383,7 @@ class PPO(Learner):
             decisions, rollout = self.decisions(), self.games.rollout
             has_ended = bool((rollout.nexts[: self.games.size] == END).any())
             self.games.drop_learnt()
-        rows = torch.arange(self.config.ppo.batch_size, device=self.device)
+        rows = torch.arange(self.config.batch_size, device=self.device)
         batch = Decisions(*(column[rows % len(decisions.actions)] for column in decisions))
         self._check_loss(batch)
         warning = self._compile(batch) if self.config.compile is True else ""

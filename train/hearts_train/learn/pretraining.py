@@ -1,9 +1,9 @@
 """Pretraining: the network learns the teacher's values before it plays.
 
-The target of the logits is the teacher's value of each legal card times ``inverse_temperature``, up
-to a constant. The loss is the squared error. With ``target: action`` it is the cross-entropy with
-the teacher's preferred card. The target of the value head is the value of the best card divided by
-the largest margin. The positions come from ``teacher.py``.
+The target of the logits is the teacher's value of each legal card in points, up to a constant. The
+loss is the squared error. With ``target: action`` it is the cross-entropy with the teacher's
+preferred card. The target of the value head is the value of the best card divided by the largest
+margin. The positions come from ``teacher.py``.
 """
 
 from __future__ import annotations
@@ -46,14 +46,21 @@ class Lesson(NamedTuple):
 class Pretraining:
     """The positions of a config, in a random order per pass that follows from its seed."""
 
+    passes = 10
+    """Passes through all positions."""
+    batch_size = 1024
+    """Positions per minibatch."""
+    learning_rates = 2e-3, 1e-4
+    """The first and the last learning rate. Between them it falls linearly."""
+
     def __init__(
         self, config: PretrainingConfig, rules: Rules, encoder: Encoder, seed: int
     ) -> None:
         """Prepare to gather. Raise HeartsError if the teacher cannot play the rules."""
         self.config, self.rules = config, rules
         self._column = Column.of(encoder, rules)
-        self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
-        self.size = self.config.passes * self._per_pass if self.config.positions else 0
+        self._per_pass = max(1, round(self.config.positions / self.batch_size))
+        self.size = self.passes * self._per_pass if self.config.positions else 0
         """Minibatches of all passes."""
         self._seed = derived_seed(seed, 20)
         self._pass, self._order = -1, np.empty(0, np.int64)
@@ -109,8 +116,7 @@ class Pretraining:
 
     def learning_rate(self, step: int) -> float:
         """Return the learning rate of a minibatch."""
-        rates = self.config.learning_rate, self.config.learning_rate_end
-        return between(*rates, step / self.size)
+        return between(*self.learning_rates, step / self.size)
 
     def learn(
         self, steps: range, network: SharedNetwork, step: Callable[[float], None]
@@ -154,8 +160,7 @@ class Pretraining:
             error = cross_entropy(logits.masked_fill(~legal, -torch.inf), preferred)
         else:
             count = legal.sum(1, keepdim=True)
-            goals = self.config.inverse_temperature * batch.card_values.nan_to_num()
-            errors = torch.where(legal, logits - goals, 0.0)
+            errors = torch.where(legal, logits - batch.card_values.nan_to_num(), 0.0)
             centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
             error = (centred.square().sum(1) / count[:, 0]).mean()
         figures = {"pretraining_error": error, "pretraining_value_error": value_error}

@@ -338,9 +338,8 @@ class RunFolder(History):
 
     @property
     def share(self) -> float:
-        """The share of its budget that is spent, 0 to 1. Pretraining spends none."""
-        before = max((row["seconds"] for row in self.rows if "pretraining" in row), default=0.0)
-        return self.config.budget.share(self.decisions, self.seconds - before)
+        """The share of its budget that is spent, 0 to 1."""
+        return self.config.budget.share(self.decisions)
 
     @property
     def seconds_left(self) -> float | None:

@@ -39,7 +39,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.config_files import load_config, read_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.loop import RunResult, Trainer, learner_class, saving
+from hearts_train.learn.loop import EVALUATION_SEED, RunResult, Trainer, learner_class, saving
 from hearts_train.learn.own_code import EARLIER, OwnCode, change_of, code_of
 from hearts_train.learn.report import SEEDS_NAME, SeedsResult, format_status, write_card
 from hearts_train.measure.duel import unseen
@@ -261,7 +261,7 @@ def evaluate_run(
         opponents,
         rules,
         settings.final_deals,
-        settings.seed + 1,  # not the deals of the learning curve
+        EVALUATION_SEED + 1,  # not the deals of the learning curve
         show=show,
     )
     report(evaluations)
