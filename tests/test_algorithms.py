@@ -136,6 +136,21 @@ def test_values_of_another_shape_raise():
         made.warm_up()
 
 
+@pytest.mark.parametrize(
+    ("method", "result", "words"),
+    [
+        ("learn", None, ["learn", "dict"]),
+        ("learn", {"mine": torch.zeros(2)}, ["learn", "'mine'", "Tensor", "float"]),
+        ("learn", {"pretraining": 0.5}, ["learn", "'pretraining'", "rename"]),
+        ("estimate", None, ["estimate", "games.ready()"]),
+    ],
+)
+def test_methods_that_return_something_else_raise(method, result, words):
+    own = type("Own", (PPO,), {method: lambda _: result})
+    with raises_hearts_error(HeartsError, *words):
+        own(load_config("smoke")).update()
+
+
 @pytest.mark.parametrize("given", [5, dict, Learner])
 def test_learner_that_is_none_raises(given, tmp_path):
     with raises_hearts_error(ConfigError, "learner", "PPO"):

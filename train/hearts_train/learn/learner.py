@@ -48,7 +48,7 @@ from hearts_train.learn.actor_critic import (
 )
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.games import part_of
-from hearts_train.learn.log import Counters
+from hearts_train.learn.log import Counters, check_figures
 from hearts_train.learn.opponents import Opponents, trained_network
 from hearts_train.learn.pretraining import Pretraining
 from hearts_train.learn.shared import SharedNetwork
@@ -185,6 +185,7 @@ class Learner:
                 if self._frozen_mask is not None and counters.updates == START_UPDATES:
                     self.optimizer.state.clear()
                 values = self.learn()
+                check_figures(values)
         if not bool(torch.isfinite(self.network.weights).all()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 from hearts_env.support.files import json_object, read_limited, write_whole
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 }
 """The same for each kind of line."""
 LOGGED = ("kind", *_FIELDS["update"], "pretraining")
-"""Names in the line of an update that a figure of a loss cannot have."""
+"""Names in the line of an update that a figure of a learner cannot have."""
 _LARGEST = 2.0**64
 
 
@@ -240,3 +240,15 @@ def _fits(value: Any, kind: Any) -> bool:
         return False
     least = 0 if kind is int else -_LARGEST
     return not isinstance(value, int | float) or least <= value < _LARGEST
+
+
+def check_figures(figures: Any) -> None:
+    """Raise HeartsError unless ``learn``, which a user may override, returned figures to log."""
+    if not isinstance(figures, dict):
+        raise HeartsError(f"learn: it returns {quoted(figures)}; return a dict of figures")
+    for name, figure in figures.items():
+        if name in LOGGED:
+            raise HeartsError(f"learn: every update logs {name!r} already; rename this figure")
+        if not isinstance(figure, int | float | None):
+            kind = type(figure).__name__
+            raise HeartsError(f"learn: the figure {name!r} is a {kind}; return a float, or None")

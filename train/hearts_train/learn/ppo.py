@@ -260,8 +260,10 @@ class PPO(Learner):
         return logits.cpu().numpy(), values.cpu().numpy()
 
     def decisions(self) -> Decisions:
-        """Return all decisions with a known return."""
+        """Return the decisions to learn from. Raise HeartsError if ``estimate`` names none."""
         ready, rollout = self.estimate(), self.games.rollout
+        if ready is None:  # the method of a user
+            raise HeartsError("estimate: it returns None; return the rows, like games.ready()")
         columns = (
             self.games.observations,
             rollout.masks.view(np.bool_),
