@@ -287,6 +287,7 @@ def test_agent_without_probabilities_is_detected():
     assert sampled.noise > 0
     found = hearts_train.exploit("standard", "two_player", ["belief"], **asleep)
     assert (found.is_sampled_once, found.noise, found.awake) == (False, 0, ())
+    assert "; awake in no trick\n" in str(found)
 
 
 def test_invalid_attack_is_refused():
@@ -295,6 +296,7 @@ def test_invalid_attack_is_refused():
     for agent, attackers, options, said in [
         ("pro", [], {}, "attackers"),
         ("pro", ["lrb"], {}, "agent lrb"),
+        ("pro", "lbr", {}, "attackers list"),
         ("equilibrium", ["lbr"], {}, "rules"),
         ("pro", ["lbr"], {"tricks": 0}, "tricks"),
         ("pro", ["lbr"], {"awake": 7}, "awake 7"),

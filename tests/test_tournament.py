@@ -122,7 +122,7 @@ def test_stopped_tournament_keeps_deals_of_all_pairings():
     assert {e.deals for e in result.evaluations.values()} == {16}
 
 
-@pytest.mark.parametrize("agents", [None, 2, ["easy"]])
+@pytest.mark.parametrize("agents", [None, 2, "easy", ["easy"]])
 def test_a_tournament_needs_a_list_of_agents(agents):
     with raises_hearts_error(HeartsError, "agents"):
         tournament(agents, "micro", deals=2)

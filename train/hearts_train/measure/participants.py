@@ -26,6 +26,7 @@ from hearts_agents.spec import AgentSpec
 from hearts_agents.user_code import blamed
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
+from hearts_env.support.arguments import listed
 from hearts_env.support.arrays import Ints
 from hearts_env.support.errors import quoted
 from hearts_env.support.interrupts import held_interrupt
@@ -262,8 +263,13 @@ def distinct_names(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...
     """Return the names of agents in results.
 
     Raises:
-        HeartsError: an agent is listed twice. `argument` begins the message.
+        HeartsError: `agents` is not a list, or an agent is listed twice. `argument` begins the
+            message.
     """
+    if listed(agents) is None:
+        raise HeartsError(
+            f"{argument}: {quoted(agents)} is not a list of agents; give a list, like ['pro']"
+        )
     names = tuple(map(result_name, agents))
     for name in names:
         if names.count(name) > 1:

@@ -21,7 +21,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.support.arguments import check_is
 from hearts_env.support.arrays import Floats
 from hearts_env.support.keywords import takes
 from hearts_env.support.progress import Show, silent
@@ -202,7 +201,6 @@ def tournament(
             cannot play the rules.
     """
     deals = check_deals(deals)
-    check_is("agents", agents, Sequence, "give a list of agents")
     names = distinct_names("agents", agents)
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
