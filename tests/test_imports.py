@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import re
 import subprocess
 import sys
+import typing
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+import hearts_train
 
 ROOT = Path(__file__).parents[1]
 # In addition to ROOMS.
@@ -185,3 +189,12 @@ def test_lazy_names_and_modules_are_found() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert shown.stdout.split() == ["[]", "False", "True"]
+
+
+def test_results_of_public_functions_are_exported() -> None:
+    for name in hearts_train.__all__:
+        thing = getattr(hearts_train, name)
+        hint = typing.get_type_hints(thing)["return"] if inspect.isfunction(thing) else None
+        for made in (hint, *typing.get_args(hint)):
+            if inspect.isclass(made) and made.__module__.startswith("hearts_"):
+                assert made.__name__ in hearts_train.__all__

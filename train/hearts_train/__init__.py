@@ -1,6 +1,7 @@
 """Train, measure and play, in Python or with commands: ``cli -> web -> learn -> measure``.
 
-The public functions are exported here, and imported on first use::
+The public functions and the classes of their results are exported here, and imported on first
+use::
 
     from hearts_train import evaluate, compare, tournament, benchmark, exploit, exploitability
     from hearts_train import train, load_config, export_policy, solve, plot
@@ -11,16 +12,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hearts_env.solve.best_response import Exploitability
+    from hearts_env.solve.equilibrium import Equilibrium
     from hearts_train.equilibria import solve
+    from hearts_train.learn.config import TrainConfig
     from hearts_train.learn.config_files import load_config
     from hearts_train.learn.export import export_policy
+    from hearts_train.learn.loop import RunResult
+    from hearts_train.learn.report import SeedsResult
     from hearts_train.learn.training import train
-    from hearts_train.measure.benchmark import benchmark
-    from hearts_train.measure.comparison import compare
-    from hearts_train.measure.evaluation import evaluate, plot
-    from hearts_train.measure.exploit import exploit
+    from hearts_train.measure.benchmark import BenchmarkResult, benchmark
+    from hearts_train.measure.comparison import Comparison, compare
+    from hearts_train.measure.evaluation import Evaluation, MatchResults, evaluate, plot
+    from hearts_train.measure.exploit import ExploitResult, exploit
     from hearts_train.measure.exploitability import exploitability
-    from hearts_train.measure.tournament import tournament
+    from hearts_train.measure.tournament import Tournament, tournament
 
 # Torch's OpenMP reads this when it is loaded, so it is set before anything here imports torch. By
 # default its threads spin while they wait. On cores shared with other processes this made training
@@ -28,6 +34,17 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _HOMES = {
+    "BenchmarkResult": "hearts_train.measure.benchmark",
+    "Comparison": "hearts_train.measure.comparison",
+    "Equilibrium": "hearts_env.solve.equilibrium",
+    "Evaluation": "hearts_train.measure.evaluation",
+    "ExploitResult": "hearts_train.measure.exploit",
+    "Exploitability": "hearts_env.solve.best_response",
+    "MatchResults": "hearts_train.measure.evaluation",
+    "RunResult": "hearts_train.learn.loop",
+    "SeedsResult": "hearts_train.learn.report",
+    "Tournament": "hearts_train.measure.tournament",
+    "TrainConfig": "hearts_train.learn.config",
     "benchmark": "hearts_train.measure.benchmark",
     "compare": "hearts_train.measure.comparison",
     "evaluate": "hearts_train.measure.evaluation",
@@ -56,6 +73,17 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BenchmarkResult",
+    "Comparison",
+    "Equilibrium",
+    "Evaluation",
+    "ExploitResult",
+    "Exploitability",
+    "MatchResults",
+    "RunResult",
+    "SeedsResult",
+    "Tournament",
+    "TrainConfig",
     "benchmark",
     "compare",
     "evaluate",
