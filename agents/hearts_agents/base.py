@@ -113,14 +113,16 @@ def check_turn(view: PlayerView) -> None:
     check_is("view", view, PlayerView, "give game.view(player)")
     if view.vector[k.PLAYER] != view.player or view.vector[k.PHASE] == k.OVER:
         raise HeartsError(
-            f"view: it is not the turn of player {view.player}; give the current player's"
+            f"view: it is not the turn of player {view.player}; give the view of the acting player"
         )
 
 
 def check_has_card(view: PlayerView) -> None:
     """Raise unless the player of `view` has a card to play."""
     if view.phase != "play" or not view.legal_mask:
-        raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
+        raise HeartsError(
+            f"view: player {view.player} has no card to play; give the view of a player who has"
+        )
 
 
 def check_views(views: BatchView) -> None:

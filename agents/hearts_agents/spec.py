@@ -144,8 +144,8 @@ class AgentSpec:
         if version is not None:
             raise HeartsError(
                 f"agent: {name!r} is not the {plain} of this package, which is "
-                f"{versioned(plain)!r}; take that one, or install a version of hearts-env that has "
-                "the other"
+                f"{versioned(plain)!r}; take {versioned(plain)}, or install a version of "
+                f"hearts-env that has {name}"
             )
         if name.endswith(".py"):
             raise HeartsError(f"agent: {text!r} does not say which class; write {name}:CLASS")

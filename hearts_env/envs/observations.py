@@ -112,6 +112,6 @@ def _check_dtype(dtype: DType, own: np.dtype[Any]) -> np.dtype[Any]:
     if dtype == "int8":
         raise HeartsError(
             f"dtype: 'int8', but this observation is {own}, which int8 cannot hold; give float32, "
-            "float16, or None for its own"
+            "float16, or None for the encoder's own dtype"
         )
     return np.dtype(dtype)

@@ -281,7 +281,9 @@ class ViewPolicy(spiel.Policy):  # type: ignore[misc]
             HeartsError: if the policy gives no probabilities, or the cards are not dealt yet.
         """
         if state.hearts is None:
-            raise HeartsError("state: the cards are not dealt yet; ask where a player is to act")
+            raise HeartsError(
+                "state: the cards are not dealt yet; give a state in which a player is to act"
+            )
         player = state.current_player() if player_id is None else player_id
         view = state.hearts.view(player)
         legal = view.legal_actions()

@@ -97,11 +97,12 @@ class Setup:
         if not self.rules.is_same_deal(game.rules):
             raise HeartsError(
                 f"rules: the deal has {game.rules.name!r} and the OpenSpiel game "
-                f"{self.rules.name!r}; take the same"
+                f"{self.rules.name!r}; give both the same rules"
             )
         if game.revoker is not None:
             raise HeartsError(
-                "game: an illegal action ended it, which OpenSpiel cannot represent; give another"
+                "game: an illegal action ended it, which OpenSpiel cannot represent; give another "
+                "game"
             )
         start, actions, kitty = game.start(), [], self.rules.players
         if len(self.tables) > 1:

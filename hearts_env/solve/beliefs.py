@@ -165,7 +165,7 @@ def check_view(view: PlayerView) -> None:
     check_is("view", view, PlayerView, "give game.view(player)")
     check_two_players(view.rules)
     if view.phase == "pass":
-        raise HeartsError("view: cards are still being passed; worlds are weighed in the play")
+        raise HeartsError("view: cards are still being passed; give a view from after the exchange")
 
 
 def num_first_worlds(rules: Rules) -> int:

@@ -23,9 +23,9 @@ def takes(
     """Return a decorator that shows the keywords of ``**options`` and refuses any other name.
 
     Args:
-        keywords: the ``TypedDict`` of the keywords. If None, the function names all its own.
-        home: the function or class that the keywords are passed on to, which has their defaults.
-            None together with `keywords`.
+        keywords: the ``TypedDict`` of the keywords. If None, the function has no ``**options``.
+        home: the function or class to which the keywords are passed on, with their defaults. If
+            None, there are no ``**options``.
     """
     own: list[inspect.Parameter] = []
     if keywords is not None and home is not None:

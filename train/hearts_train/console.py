@@ -53,7 +53,7 @@ class Mistake(Exception):
 
 
 class _Stopped(BaseException):
-    """A signal, carried past typer, which would lose its number."""
+    """Carries the number of a signal past typer, which would lose it."""
 
 
 class Commands(typer.core.TyperGroup):
@@ -115,7 +115,7 @@ class Commands(typer.core.TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, without the Python types that typer shows in the help."""
+        """Return a command. Its help has no Python types, which typer would show."""
         command: Any = super().get_command(ctx, cmd_name)
         for argument in command.params if command is not None else ():
             if argument.param_type_name == "argument":
@@ -158,7 +158,7 @@ def _note_warning(
 
 
 def _completed(words: Sequence[str]) -> list[str]:
-    """Return a command line with ``-`` after each ``--json`` that has no file.
+    """Return a command line, with ``-`` after each ``--json`` without a file.
 
     Typer has no options with an optional value.
     """
@@ -235,7 +235,7 @@ def prepare_streams() -> None:
     a replacement character. A closed input is empty.
 
     Raises:
-        Mistake: standard output is closed.
+        Mistake: if standard output is closed.
     """
     with contextlib.suppress(OSError):  # else files opened later would get their descriptors
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:

@@ -38,11 +38,11 @@ Executor = tuple[int | None, str]
 BACKENDS = ("local", "ray")
 MAX_WORKERS = 1024
 _AHEAD = 4
-"""Tasks per worker that are handed out ahead of the results. More would be wasted if the caller
-stops early."""
+"""The tasks per worker that are handed out ahead of the results. With more, more work would be
+wasted if the caller stops early."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MOST_LOSSES = 3
-"""Processes in a row that may end before a task is done. Then the task itself is the cause."""
+"""If so many processes in a row end before a task is done, the task itself is the cause."""
 
 
 def spread(
@@ -63,12 +63,12 @@ def spread(
         work: a function. Each process receives it once, pickled, and may keep data between tasks.
             Its classes may be defined in a script or a notebook (``user_code.packed``).
         tasks: the tasks, taken when they are needed.
-        workers: number of processes. If None, this process alone, or with ``ray`` all cores of the
-            cluster.
+        workers: the number of processes. If None, this process alone, or with ``ray`` all cores of
+            the cluster.
         backend: ``local`` for processes of this machine, or ``ray`` for a Ray cluster. Without a
             cluster in reach, one is started on this machine.
         apart: if True, a single worker is a separate process, which an interruption ends at once.
-        cores: cores per task on a Ray cluster, at most those of one machine.
+        cores: the cores per task on a Ray cluster, at most the cores of one machine.
 
     Raises:
         HeartsError: if `workers` or `backend` is invalid, Ray is not installed, `work` or a task
@@ -88,11 +88,11 @@ def num_cores() -> int:
 
 
 def check_executor(workers: object, backend: object) -> Executor:
-    """Return `workers` and `backend`, checked.
+    """Return `workers` and `backend` after checking them.
 
     Raises:
-        HeartsError: if `workers` is not None or a whole number from 1 to 1024, `backend` is
-            unknown, or Ray is needed and not installed.
+        HeartsError: if `workers` is neither None nor a whole number from 1 to 1024, `backend` is
+            unknown, or Ray is needed but not installed.
     """
     chosen = check_choice("backend", backend, BACKENDS)
     if chosen == "ray" and importlib.util.find_spec("ray") is None:
@@ -141,7 +141,7 @@ def _in_order(
 
 
 def _kept(future: Future[Any]) -> Future[Any] | None:
-    """Return a future that finished before its pool broke, or None."""
+    """Return `future` if it finished before its pool broke, else None."""
     return None if isinstance(future.exception(), BrokenProcessPool) else future
 
 

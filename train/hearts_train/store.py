@@ -46,10 +46,10 @@ class Store:
     To append, hold the lock of the file (``saving``) or of its folder.
 
     Attributes:
-        path: The file.
-        settings: The settings that determine the records.
-        records: The records in the file when it was opened, in order, without those appended since.
-        damaged: The numbers of damaged lines, from 1.
+        path: the file.
+        settings: the settings that determine the records.
+        records: the records in the file when it was opened, in order, without those appended since.
+        damaged: the numbers of damaged lines, from 1.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any], *, is_synced: bool) -> None:
@@ -105,7 +105,8 @@ class Store:
         Args:
             path: the file.
             kind: its kind.
-            is_synced: as for ``create``.
+            is_synced: if True, every new line survives a loss of power. If False, it survives the
+                end of this process.
             limit: its maximum size in bytes.
 
         Raises:
@@ -186,11 +187,12 @@ def saving(
 ) -> Iterator[Store | None]:
     """Open the file that results are saved to, locked against other processes.
 
-    Yields None if neither `save` nor `resume` is given.
+    Yield None if neither `save` nor `resume` is given.
 
     Args:
-        save: a new file.
-        resume: a file to continue, written by this version of the package.
+        save: a new file. If None, no file is begun.
+        resume: a file to continue, written by this version of the package. If None, no file is
+            continued.
         kind: its kind.
         settings: the settings that determine the results. A file to continue must have the same.
 
@@ -259,14 +261,14 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
 
 
 def misfit(value: Any, shape: Any, place: str = "") -> str:
-    """Return how JSON from a file differs from its expected shape, like ``deals is 'x'``, or "".
+    """Return the first difference of JSON from its expected shape, like ``deals is 'x'``, or "".
 
-    Only the first difference is described. A shape is one of:
+    A shape is one of:
 
-    - a type; an ``int`` has 64 bits, and a ``float`` is any number within a quadrillion
+    - a type, where an ``int`` has 64 bits, and a ``float`` is any number within a quadrillion
     - None, for null
     - a list with one shape, for a list of any length
-    - a dict from each required field to its shape; other fields are allowed
+    - a dict from each required field to its shape (other fields are allowed)
     - a tuple of shapes, of which one must fit
 
     Args:
@@ -306,7 +308,7 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_settings(path: str, there: dict[str, Any], here: dict[str, Any], of: str = "") -> None:
-    """Raise if a file has other settings, naming the difference."""
+    """Raise if a file has other settings. The message names the difference."""
     for field, value in here.items():
         old, name = there.get(field), of + field
         if isinstance(old, dict) and isinstance(value, dict) and old.keys() == value.keys():

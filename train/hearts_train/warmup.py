@@ -1,8 +1,8 @@
 """Compile everything before a user waits for it, in several processes at once.
 
 Each process takes one part after another. Functions that an earlier run or another process has
-compiled come from numba's cache on disk. Two processes therefore share the work unless they are at
-the same function.
+compiled come from numba's cache on disk, so the processes share the work. Only a function that two
+of them need at the same moment is compiled twice.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def warm_up(progress: Progress = no_progress, *, workers: int | None = None) -> 
     An interruption ends the processes at once. Compiled functions stay.
 
     Args:
-        progress: Called with the number of parts done and of all parts.
-        workers: Number of processes. If None, one per core, at most 4.
+        progress: called with the number of parts done and of all parts.
+        workers: the number of processes. If None, one per core, but at most 4.
 
     Returns:
         The number of functions that were compiled, counted once per signature.
 
     Raises:
-        HeartsError: compiled code cannot be saved, compiling is switched off, `workers` is invalid,
-            or a part ended three processes.
+        HeartsError: if compiled code cannot be saved, compiling is switched off, `workers` is
+            invalid, or three processes ended at the same part.
     """
     names = list(PARTS)
     wanted, _ = check_executor(workers, "local")
@@ -80,7 +80,7 @@ def _check_cache() -> None:
 
 
 def _compile(name: str) -> int:
-    """Do a part, and return the number of the package's functions that were compiled."""
+    """Do a part. Return the number of the package's functions that were compiled."""
     # Announcements of several processes would disturb the progress line.
     quiet = contextlib.redirect_stderr(io.StringIO())
     with quiet, event.install_recorder("numba:compile") as recorder:

@@ -276,12 +276,12 @@ def _parse_header(
     if stated != FORMAT:
         if str(stated).startswith("hearts-env "):
             raise CheckpointError(
-                f"format: {where!r} says {quoted(stated)} and not {FORMAT!r}; give a player that "
-                "`hearts train` wrote"
+                f"format: {where!r} has the format {quoted(stated)}, not {FORMAT!r}; give a player "
+                "that `hearts train` wrote"
             )
         raise CheckpointError(
-            f"format: {where!r} says {quoted(stated)} and not {FORMAT!r}: it holds only weights, "
-            f"which do not say how to play; {_LOAD_THEM}"
+            f"format: {where!r} has the format {quoted(stated)}, not {FORMAT!r}: it holds only "
+            f"weights, which do not say how to play; {_LOAD_THEM}"
         )
     if header.get("version") != str(VERSION):
         raise CheckpointError(
@@ -349,8 +349,8 @@ def _check_network(
         if kind == "module" and isinstance(module, str) and is_code(module):
             return sizes, "", module
     raise CheckpointError(
-        f"network: {quoted(stated)} in {where!r} is none that this version knows; install the "
-        "version that wrote it, or write it again with save_checkpoint"
+        f"network: {quoted(stated)} in {where!r} is unknown to this version; install the version "
+        "that wrote the file, or write it again with save_checkpoint"
     )
 
 

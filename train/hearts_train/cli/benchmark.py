@@ -35,7 +35,7 @@ _BETWEEN_PATHS = re.compile(r"[\s:?&=]+")
 
 
 def track_of(agent: str, *, isolate: bool) -> str:
-    """Return the track of the rules that an agent was trained for, else ``two_player``."""
+    """Return the track of the rules that an agent was trained for, or ``two_player``."""
     rules = trained_rules([agent], isolate=isolate)
     if rules is not None:
         for name, track in TRACKS.items():
@@ -63,14 +63,14 @@ def declared(texts: list[str]) -> dict[str, str]:
             )
         if name == "decisions" and not text.isdecimal():
             raise Mistake(
-                f"--declare: decisions={quoted(text)} is not a whole number; give one from 0"
+                f"--declare: decisions={quoted(text)} is not a whole number; give one of 0 or more"
             )
         entry[name] = text.strip()
     return entry
 
 
 def paths_in(spec: str) -> list[str]:
-    """Return the parts of an agent's name that can be paths: all of it, or a word."""
+    """Return the parts of an agent's name that can be paths: the whole name, or a word in it."""
     return [spec, *_BETWEEN_PATHS.split(spec)]
 
 
@@ -79,7 +79,7 @@ def check(
 ) -> tuple[BenchmarkResult, list[str]]:
     """Play the result of a file again, and return the new record and the differences.
 
-    Files in the agent's name are searched here first, then in the folder of the result.
+    Files in the agent's name are looked up here first, then in the folder of the result.
     """
     record = read_benchmark(path)
     spec = record["result"]["agent"]["spec"]
@@ -119,7 +119,7 @@ def report_verdict(path: Path, record: dict[str, Any], differing: list[str]) -> 
 
 
 def show(record: BenchmarkResult) -> None:
-    """Print a record as a table, with what its figures mean."""
+    """Print a record as a table, and explain its figures."""
     result, run = record["result"], record["run"]
     console.print_table(*record.table())
     agent = result["agent"]["name"]
@@ -130,7 +130,7 @@ def show(record: BenchmarkResult) -> None:
 
 
 def verdict(result: dict[str, Any]) -> str:
-    """Return a sentence: whom in the field the agent beats, and its place there.
+    """Return a sentence with the opponents that the agent beats, and its place in the field.
 
     An agent beats an opponent if the whole 95 % interval of its margin is above zero. An agent of
     the field is not its own opponent.

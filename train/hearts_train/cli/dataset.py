@@ -51,7 +51,8 @@ def dataset(
             "--set",
             metavar="KEY=VALUE",
             help="Change what is recorded; repeat the option for more. format=parquet,minari: "
-            "tables, episodes or both. observation, reward: as in an environment. "
+            "tables, episodes or both. observation=NAME, reward=NAME: an encoder and a reward of "
+            "the environment, by default flat and margin. "
             "exact=true|false: in tables of two players, the exact value of each card.",
         ),
     ] = None,

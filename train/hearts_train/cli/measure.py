@@ -50,8 +50,8 @@ def evaluate(
         typer.Option(
             "--deals",
             metavar="N",
-            help="Duplicate deals against each opponent, or with --unit match pairs of matches. "
-            "Default: 2000 deals or 200 pairs.",
+            help="Duplicate deals against each opponent. Default: 2000. With --unit match: pairs "
+            "of matches. Default: 200.",
         ),
     ] = None,
     unit: Annotated[
@@ -113,7 +113,7 @@ def compare(
     context: typer.Context,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(metavar="A B", help="The two agents. The test asks if A is the better one."),
+        typer.Argument(metavar="A B", help="The two agents. The test asks if A is better than B."),
     ] = None,
     margins: Annotated[
         str,

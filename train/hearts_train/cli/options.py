@@ -43,10 +43,10 @@ RulesName = Annotated[
 
 
 def named(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
-    """Return a file of the command line, which no other option of the command may name.
+    """Return a file of the command line. Raise if another option of the command names it, too.
 
-    One of them would overwrite the other. Every option and argument that names a file has this
-    callback, or one that calls it.
+    One option would overwrite the file of the other. Every option and argument that names a file
+    has this callback, or one that calls it.
     """
     if path is not None:
         mine = _name_of(option), path
@@ -62,7 +62,7 @@ def named(context: typer.Context, option: typer.CallbackParam, path: Path | None
 
 
 def output(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
-    """Return a file to write. Refuse one that cannot be written before anything runs."""
+    """Return a file to write. Raise if it cannot be written, before anything runs."""
     if named(context, option, path) is not None:
         check_output(path, _name_of(option))
     return path
@@ -71,21 +71,21 @@ def output(context: typer.Context, option: typer.CallbackParam, path: Path | Non
 def new_output(
     context: typer.Context, option: typer.CallbackParam, path: Path | None
 ) -> Path | None:
-    """Return a file to write, which must not exist yet."""
+    """Return a file to write. Raise if it exists."""
     if output(context, option, path) is not None:
         check_new(path, _name_of(option))
     return path
 
 
 def _name_of(option: typer.CallbackParam) -> str:
-    """Return an option as it is written, or the argument in a command's usage, like ``FILE``."""
+    """Return the text of an option, such as ``--save``, or of an argument, such as ``FILE``."""
     return option.opts[0] if option.param_type_name == "option" else str(option.metavar)
 
 
 def _json_target(
     context: typer.Context, option: typer.CallbackParam, path: str | None
 ) -> str | None:
-    """Return the file of ``--json``, which must not exist yet."""
+    """Return the file of ``--json``. Raise if it exists."""
     Commands.has_result_on_stdout = path == console.STDOUT
     if path not in (None, console.STDOUT):
         new_output(context, option, Path(str(path)))
@@ -216,7 +216,7 @@ Resume = Annotated[
 def _page_target(
     context: typer.Context, option: typer.CallbackParam, path: Path | None
 ) -> Path | None:
-    """Return the file of ``--html``. Refuse one that is no page or cannot be written."""
+    """Return the file of ``--html``. Raise if it is no page or cannot be written."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise Mistake(f"--html: {path} does not end in .html; give a name that does")
     return output(context, option, path)
@@ -233,7 +233,7 @@ Html = Annotated[
 def _plot_target(
     context: typer.Context, option: typer.CallbackParam, path: Path | None
 ) -> Path | None:
-    """Return the file of ``--plot``. Refuse one that cannot be drawn before anything runs."""
+    """Return the file of ``--plot``. Raise if it cannot be drawn, before anything runs."""
     if named(context, option, path) is not None:
         from hearts_train.measure.display import check_picture
 
@@ -250,14 +250,14 @@ Plot = Annotated[
 
 
 def rules_of(name: str | None) -> Rules | None:
-    """Return the rules of --rules, or None without it: a checkpoint can then decide."""
+    """Return the rules of --rules. Without it return None, so a checkpoint can decide."""
     from hearts_env import Rules
 
     return None if name is None else Rules.make(name)
 
 
 def check_output(path: Path | None, option: str) -> None:
-    """Raise unless the file can be written, before anything is computed."""
+    """Raise if the file cannot be written, before anything is computed."""
     if path is not None:
         from hearts_env.support import files
 
@@ -292,18 +292,18 @@ def given_agent(context: typer.Context, agent: str | None) -> str:
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether an argument or option is on the command line."""
+    """Return True if an argument or option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def _written(context: typer.Context, name: str) -> str:
-    """Return an argument or option as written on the command line."""
+    """Return an argument or option as the user wrote it on the command line."""
     return next(known.opts[0] for known in context.command.params if known.name == name)
 
 
 def refuse_other(context: typer.Context, names: Sequence[str], why: str) -> None:
-    """Raise if one of the options is on the command line; `why` ends the message."""
+    """Raise if one of the options is on the command line. `why` ends the message."""
     for name in names:
         if is_given(context, name):
             raise Mistake(f"{_written(context, name)}: {why}")

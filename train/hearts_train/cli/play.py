@@ -195,7 +195,7 @@ def analyse(
 ) -> None:
     """Show what each card of a deal was worth, and which cards lost points.
 
-    Values are exact for two players without an exchange, else estimates.
+    Values are exact in games for two players without an exchange, and estimates in all others.
     """
     from hearts_env.support.files import write_whole
     from hearts_train.cli.replay import read_records
@@ -279,7 +279,7 @@ def agents(
         typer.Option(
             "--new",
             metavar="NAME",
-            help="Write NAME.py and NAME.json instead: a simple agent that plays, to change.",
+            help="Write a simple agent, NAME.py and NAME.json, for you to change.",
         ),
     ] = None,
     as_json: Json = None,
@@ -356,9 +356,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[
         int,
-        typer.Option(
-            "--port", metavar="N", help="Port to listen on. With 0, a free one is chosen."
-        ),
+        typer.Option("--port", metavar="N", help="Port to listen on. 0 chooses a free port."),
     ] = 8650,
     agent: Annotated[
         list[str] | None,
@@ -374,7 +372,7 @@ def serve(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="Folder in which tables are saved. Default: one in your user data folder.",
+            help="Folder in which tables are saved. Default: a folder in your user data folder.",
         ),
     ] = None,
     allow_host: Annotated[

@@ -21,13 +21,14 @@ _MOST = 64 * 2**20  # bytes, about 50,000 deals
 
 
 def read_records(path: Path, number: int | None = None) -> list[Record]:
-    """Return the games of a file with their tags, or only game `number`, counted from 1.
+    """Return the games of a file with their tags. If `number` is given, only that game, from 1.
 
     Every play is checked. A result of ``hearts benchmark`` gives the agent's worst deals.
 
     Raises:
-        NotationError: the file is not text or holds no hand histories. The message names the line.
-        HeartsError: there is no game `number`.
+        NotationError: if the file is not text or holds no hand histories. The message names the
+            line.
+        HeartsError: if there is no game `number`.
     """
     data = read_limited(path, _MOST, "hand histories")
     try:
@@ -136,9 +137,9 @@ def pictures_of(record: Record) -> Iterator[TablePicture]:
 
 
 WIDTH = 640
-"""Width of an animation in pixels."""
+"""The width of an animation in pixels."""
 SHOWN = 800
-"""Milliseconds per position of an animation. The last of a deal is shown `END` times as long."""
+"""The milliseconds per position of an animation. The end of a deal takes `END` times as long."""
 END = 3
 
 
@@ -146,8 +147,8 @@ def write_animation(records: Sequence[Record], path: Path) -> int:
     """Draw every position with all cards open as an animated GIF, and return their number.
 
     Raises:
-        ImportError: a library is not installed.
-        OSError: the file cannot be written.
+        ImportError: if a library is not installed.
+        OSError: if the file cannot be written.
     """
     from PIL import Image
 

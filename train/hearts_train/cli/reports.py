@@ -37,22 +37,22 @@ class Work:
     """The work of a command that measures: new or resumed, saved, and written as JSON.
 
     Attributes:
-        agents: The agents, or their names.
-        settings: The keywords of the function that does the work.
+        agents: the agents, or their names.
+        settings: the keywords of the function that does the work.
     """
 
     def __init__(self, context: typer.Context, function: Callable[..., Any]) -> None:
         """Read the options that all these commands share.
 
-        With ``--resume`` agents and settings are those of the file. Otherwise call ``begin``.
+        With ``--resume``, agents and settings come from the file. Otherwise call ``begin``.
 
         Args:
-            context: The command line.
-            function: The function that does the work.
+            context: the command line.
+            function: the function that does the work.
 
         Raises:
-            Mistake: an option is given that the file of ``--resume`` fixes.
-            HeartsError: that file is of another command, or names code that is not allowed.
+            Mistake: if an option is given that the file of ``--resume`` fixes.
+            HeartsError: if that file is of another command, or names code that is not allowed.
         """
         options = context.params
         self._command = str(context.info_name)
@@ -75,7 +75,7 @@ class Work:
 
     @contextlib.contextmanager
     def stoppable(self) -> Iterator[None]:
-        """If a signal stops this block, print how to continue and exit."""
+        """Run this block. If a signal stops it, print how to continue, and exit."""
         try:
             yield
         except KeyboardInterrupt:
@@ -90,9 +90,9 @@ class Work:
         interrupted: bool = False,
         write: Callable[[Any, str], None] | None = None,
     ) -> None:
-        """Write the result as JSON, and print the saved file, or if interrupted how to continue.
+        """Write the result as JSON. Print the saved file or, if interrupted, how to continue.
 
-        Call it when the result has been shown, so nothing is lost if the file cannot be written.
+        Call it after the result has been shown, so nothing is lost if the file cannot be written.
         If `write` is None, ``write_json`` writes the result.
         """
         if self._json:
@@ -131,7 +131,7 @@ def with_origin(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_json(result: dict[str, Any] | list[dict[str, Any]], target: str) -> None:
-    """Write a record or several, each with how it was made, to a file or to standard output."""
+    """Write one or several records with their origin to a file or to standard output."""
     if isinstance(result, list):
         console.print_json([with_origin(record) for record in result], target)
     else:

@@ -1,4 +1,4 @@
-"""The commands train, and runs, which lists training runs."""
+"""The commands `train` and `runs`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLACE = Path("runs")
 Runs = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="RUN", help="Folders of runs, or folders that hold them. Default: runs/."
+        metavar="RUN", help="Folders of runs, or folders that contain runs. Default: runs/."
     ),
 ]
 
@@ -99,7 +99,8 @@ def train(
             "--run",
             metavar="DIR",
             callback=named,
-            help="Folder of the new run, or with --seeds of all runs. Default: a new one in runs/.",
+            help="Folder of the new run or, with --seeds, of all runs. Default: a new one in "
+            "runs/.",
         ),
     ] = None,
     allow_code: AllowCode = False,

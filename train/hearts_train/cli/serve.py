@@ -46,16 +46,16 @@ def serve_tables(
     """Serve until a signal ends the process.
 
     Args:
-        host: Address to listen on.
-        port: Port to listen on. If 0, a free one.
-        agents: Agents to offer besides the built-in ones.
-        data: Folder of the tables. If None, one in the user's data folder.
-        names: Host names under which browsers may reach the server.
-        opens: If True, open the page in a browser.
+        host: the address to listen on.
+        port: the port to listen on. If 0, a free port.
+        agents: agents to offer besides the built-in ones.
+        data: the folder of the tables. If None, a folder in the user's data folder.
+        names: the host names under which browsers may reach the server.
+        opens: if True, open the page in a browser.
 
     Raises:
-        Mistake: the address or the folder cannot be used.
-        HeartsError: an agent is unknown, or another server uses the folder.
+        Mistake: if the address or the folder cannot be used.
+        HeartsError: if an agent is unknown, or another server uses the folder.
     """
     logging.basicConfig(handlers=[_Notes()], format="%(message)s", level=logging.WARNING)
     _allow_files()
@@ -194,7 +194,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _make_ready(players: Players) -> None:
-    """Compile all that the server needs, which takes a minute or two the first time."""
+    """Compile everything that the server needs, which takes a minute or two the first time."""
     note(
         "Preparing the players (the first time they are compiled, which takes a minute or two) ..."
     )

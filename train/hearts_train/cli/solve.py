@@ -40,7 +40,7 @@ def solve_deck(
         typer.Option(
             "--iterations",
             metavar="N",
-            help="Stop after N iterations, those of a resumed file included.",
+            help="Stop after N iterations, counting those in a resumed file.",
         ),
     ] = None,
     target: Annotated[
@@ -67,7 +67,9 @@ def solve_deck(
     max_memory: Annotated[
         float,
         typer.Option(
-            "--max-memory", metavar="GB", help="Refuse a game whose tree takes more memory."
+            "--max-memory",
+            metavar="GB",
+            help="The most memory for the game tree. A game with a larger tree is refused.",
         ),
     ] = 5.0,
     as_json: Json = None,
@@ -114,10 +116,11 @@ def exploit(
         typer.Option(
             "--attackers",
             metavar="NAME,...",
-            help="Who attacks AGENT. best_response, given alone: an exact best response to each "
+            help="Attackers of AGENT. best_response, given alone: an exact best response to each "
             "sampled deal. belief: infers the hidden cards from AGENT's play. lbr: local best "
-            "response, tries each card. endings and lbr_endings: belief and lbr, but exact in the "
-            "last tricks. all: the last four. Or any agents. Default: by the size of the game.",
+            "response, which tries each card. endings and lbr_endings: like belief and lbr, but "
+            "exact in the last tricks. all: belief, lbr, endings and lbr_endings. Names of agents "
+            "are accepted, too. Default: by the size of the game.",
         ),
     ] = None,
     deals: Annotated[
@@ -140,7 +143,7 @@ def exploit(
         typer.Option(
             "--awake",
             metavar="FIRST-LAST",
-            help="Attack only in these tricks, as in 7-13, and play like AGENT in the others.",
+            help="Attack only in these tricks, as in 7-13, and play like AGENT in all others.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -149,8 +152,9 @@ def exploit(
         typer.Option(
             "--max-memory",
             metavar="GB",
-            help="Give the exact answer over all deals, or refuse if its tree takes more memory. "
-            "Default on small decks: 5; other decks need this option for it.",
+            help="The most memory for the tree of all deals. With this option the answer is exact "
+            "on any deck, or refused if the tree is larger. Default: 5 on small decks, no tree on "
+            "larger decks.",
         ),
     ] = None,
     allow_code: AllowCode = False,
@@ -162,11 +166,11 @@ def exploit(
 ) -> None:
     """Measure how much a best response wins from an agent: exactly, or as a lower bound.
 
-    On small decks (micro, mini, mini_6) the answer is exact over all deals, and with --max-memory
-    on any deck whose tree fits (midi: 12). On larger decks it is a mean over sampled deals, each
-    exact. If that would take too long, or with --attackers, attackers give a lower bound. An
-    attacker sees only its own cards, but may ask for the agent's policy in any view. An option
-    that has no effect on the answer is refused.
+    On small decks (micro, mini, mini_6) the answer is exact over all deals. With --max-memory it is
+    exact on any deck whose tree fits (midi needs 12). On larger decks it is a mean over sampled
+    deals, each of which is exact. If that would take too long, or with --attackers, attackers give
+    a lower bound. An attacker sees only its own cards, but may ask for the agent's policy in any
+    view.
     """
     from hearts_train.cli import reports, solving
     from hearts_train.measure.exploit import Exact, choose_answer

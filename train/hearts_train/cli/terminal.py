@@ -41,12 +41,12 @@ def ask_at_terminal(prompt: str) -> str | None:
 
 
 def new_game(rules: Rules | None, seed: int, opponents: Sequence[str]) -> Record:
-    """Deal a game against one agent for all other seats, or one for each.
+    """Deal a game against one agent in all other seats, or against one agent per seat.
 
-    If `rules` is None, use the rules that an agent was trained for, else ``two_player``.
+    If `rules` is None, use the rules that an agent was trained for, or ``two_player``.
 
     Raises:
-        HeartsError: an agent is unknown, or the number of agents is wrong.
+        HeartsError: if an agent is unknown, or the number of agents is wrong.
     """
     rules = Rules.make(rules or trained_rules(opponents) or "two_player")
     others = rules.players - 1
@@ -62,7 +62,7 @@ def saved_game(path: Path) -> Record:
     """Return the game in a file of ``hearts play --save``.
 
     Raises:
-        HeartsError: the file is another or damaged, or names code that is not allowed.
+        HeartsError: if the file is of another kind, is damaged, or names code that is not allowed.
     """
     record, *more = read_records(path)
     agents = [record.tags.get(f"Player {p}", "") for p in range(1, record.game.rules.players)]
@@ -82,7 +82,7 @@ class TerminalGame:
         """Make the agents of a game from ``new_game`` or ``saved_game``.
 
         Raises:
-            HeartsError: an agent is unknown or cannot play these rules.
+            HeartsError: if an agent is unknown or cannot play these rules.
         """
         self.record, self.game = record, record.game
         self._seed = int(record.tags["Seed"])
@@ -94,11 +94,11 @@ class TerminalGame:
         self._told = 0
 
     def play(self, path: Path | None, ask: Callable[[str], str | None] = ask_at_terminal) -> bool:
-        """Play, save after every action, and return False if the person leaves.
+        """Play, and save after every action. Return False if the person leaves.
 
         Args:
-            path: File to save to, if any.
-            ask: Returns a line for a prompt, or None at the end of the input.
+            path: the file to save to. If None, nothing is saved.
+            ask: returns a line for a prompt, or None at the end of the input.
         """
         show(f"{self.game.rules.name}, seed {self._seed}. {' '.join(aim(self.game.rules))}")
         show(COMMANDS)

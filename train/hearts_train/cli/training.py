@@ -127,7 +127,7 @@ def seeds_in(text: str) -> list[int]:
 
 
 def _config(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
-    """Return the config to train with: the named one, else that of the resumed run."""
+    """Return the config to train with: the named one or, without a name, that of the run."""
     if resume is not None and config_name is None:
         return load_config(resume / runs.CONFIG_NAME, settings)
     return load_config(config_name or DEFAULT_CONFIG, settings)

@@ -30,27 +30,27 @@ from hearts_train.data.options import DatasetOptions
 from hearts_train.data.playing import Played, margins_of
 
 _OVERHEAD = 32_000
-"""The most bytes of an episode in Minari's file without its arrays; up to 22,000 were measured."""
+"""The most bytes of an episode in Minari's file without its arrays. 22,000 were measured."""
 _FOLDER = "MINARI_DATASETS_PATH"  # the environment variable for the folder of all datasets
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """The concatenated episodes of a part, sorted by game, then by seat.
+    """The concatenated episodes of a part of the dataset, sorted by game, then by seat.
 
-    An episode of T decisions has T + 1 places in the first three arrays, the last for the end of
-    the deal, and T in the next two.
+    An episode of T decisions has T + 1 places in the first three arrays, of which the last is the
+    end of the deal, and T places in the next two.
 
     Attributes:
-        observations: ``(places, *shape)``, observations of the seat in the encoder's shape.
-        masks: ``(places, num_actions) int8``, legal actions, with zeros at the end.
-        tricks: ``(places,) int8``, number of finished tricks.
+        observations: ``(places, *shape)``, the observations of the seat in the encoder's shape.
+        masks: ``(places, num_actions) int8``, the legal actions, with zeros at the end.
+        tricks: ``(places,) int8``, the number of finished tricks.
         actions: ``(decisions,) int64``.
         rewards: ``(decisions,) float64``.
-        lengths: ``(episodes,)``, T of each episode.
-        seeds: ``(games,)``, seed of each deal.
-        scores: ``(games, players)``, score of each seat.
-        shooters: ``(games,)``, seat that shot the moon, -1 if none.
+        lengths: ``(episodes,)``, the number of decisions in each episode.
+        seeds: ``(games,)``, the seed of each deal.
+        scores: ``(games, players)``, the score of each seat.
+        shooters: ``(games,)``, the seat that shot the moon, or -1.
         texts: ``(games,)``, the hand histories.
     """
 
@@ -67,7 +67,7 @@ class Episodes:
 
     @classmethod
     def of(cls, played: Played, options: DatasetOptions, texts: list[str]) -> Episodes:
-        """Return the episodes of a part, given the hand histories of its games."""
+        """Return the episodes of a part of the dataset, given the hand histories of its games."""
         rules, views, episodes = played.rules, played.views, played.episodes
         ends = np.arange(played.scores.size)  # one per episode
         order = np.argsort(np.concatenate([episodes, ends]), kind="stable")
@@ -108,7 +108,7 @@ class Episodes:
 
     @property
     def num_bytes(self) -> int:
-        """The most bytes that they take in Minari's file."""
+        """The most bytes that the episodes take in Minari's file."""
         arrays = sum(array.nbytes for array in vars(self).values())
         return 2 * arrays + _OVERHEAD * len(self.lengths)  # incomplete chunks have their full size
 
@@ -123,7 +123,8 @@ class Episodes:
         """Return the episodes in an untrusted file.
 
         Raises:
-            Exception: of any type, if it is damaged or has other arrays than a part with `options`.
+            Exception: if the file is damaged or has other arrays than a part with `options`; of any
+                type.
         """
         with np.load(io.BytesIO(data)) as arrays:  # it refuses pickles
             if any(info.compress_size != info.file_size for info in arrays.zip.infolist()):
@@ -155,15 +156,15 @@ class Episodes:
 
 # ---- Minari --------------------------------------------------------------------------------------
 def write_minari(folder: Path, options: DatasetOptions, parts: Iterable[Episodes]) -> None:
-    """Write a Minari dataset into a new folder, a value for ``MINARI_DATASETS_PATH``.
+    """Write a Minari dataset into a new folder, which ``MINARI_DATASETS_PATH`` may name.
 
     Args:
-        folder: The folder, for this dataset alone.
-        options: The options of the dataset.
-        parts: The episodes of each part. Only one part is in memory at a time.
+        folder: the folder, for this dataset alone.
+        options: the options of the dataset.
+        parts: the episodes of each part. Only one part is in memory at a time.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: if a file cannot be written.
     """
     folder.mkdir(parents=True)
     opponents = list(dict.fromkeys(options.agents))
@@ -224,7 +225,7 @@ def _check_room(file: Path, size: int) -> None:
 
 @contextlib.contextmanager
 def _writing(file: Path) -> Iterator[None]:
-    """Raise OSError with the name of a file for everything that goes wrong in this block."""
+    """Raise OSError with the name of a file for every error in this block."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:  # h5py raises all of them for a bad disk
@@ -235,7 +236,7 @@ def _writing(file: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _datasets_in(folder: Path) -> Iterator[None]:
-    """Let Minari write its datasets to a folder, for which it has no argument."""
+    """Let Minari write its datasets to a folder. Minari has no argument for that."""
     before = os.environ.get(_FOLDER)
     os.environ[_FOLDER] = str(folder)
     try:

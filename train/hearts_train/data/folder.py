@@ -3,9 +3,9 @@
 A part is a range of consecutive games. It depends only on its number, the options and the version
 of the package. The content of a dataset is therefore the same for any number of processes and
 interruptions. The tables of a part are files of the dataset. Its episodes wait in the folder
-``.unfinished`` until all can be written as one. There is also a file with a record per finished
-part: its counts, and the digest of each of its files. A part without a record, or with a missing or
-damaged file, is played again.
+``.unfinished`` until all episodes can be written as one file. There is also a file with a record
+per finished part: the part's counts, and the digest of each of its files. A part without a record,
+or with a missing or damaged file, is played again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FACTS = "dataset.json"
 SHEET = "README.md"
 UNFINISHED = ".unfinished"
 EPISODES = "minari"
-"""The folder of the Minari dataset, a value for ``MINARI_DATASETS_PATH``."""
+"""The folder of the Minari dataset, for ``MINARI_DATASETS_PATH``."""
 PARTS = "parts.jsonl"
 """The file with the records of finished parts, in the folder ``UNFINISHED``."""
 _NEEDED = (UNFINISHED, f"{UNFINISHED}/{PARTS}", EPISODES, "games", "decisions")
@@ -59,7 +59,7 @@ def play_part(seating: Seating, number: int) -> tuple[dict[str, bytes], dict[str
     """Play a part, in any process.
 
     Returns:
-        Its files, as content by path in the folder. And its record.
+        The content of its files, by path in the folder, and its record.
     """
     options, played = seating.options, seating.play(number)
     texts = tables.hand_histories(played, options)
@@ -78,8 +78,8 @@ class Dataset:
     """A finished dataset.
 
     Attributes:
-        folder: Path of its folder.
-        facts: Content of ``dataset.json``.
+        folder: the path of its folder.
+        facts: the content of ``dataset.json``.
     """
 
     folder: Path
@@ -105,17 +105,19 @@ def make_dataset(
     After Ctrl-C, or a kill, the finished parts remain, and `resume` continues with them.
 
     Args:
-        folder: A new or empty folder.
-        options: The options of the dataset.
-        workers: Number of processes that play. The content does not depend on it.
+        folder: a new or empty folder.
+        options: the options of the dataset.
+        workers: the number of processes that play. The content does not depend on it. If None, this
+            process alone, or with ``ray`` all cores of the cluster.
         backend: ``local`` or ``ray`` (``hearts_train.executor``).
-        show: Shows how many parts are played, and then written.
-        resume: If True, continue the unfinished dataset in `folder`, which has the same options.
+        show: shows how many parts are played, and then written.
+        resume: if True, continue the unfinished dataset in `folder`, which must have the same
+            options.
 
     Raises:
-        HeartsError: the folder is in use or holds something else, or an agent is unknown, cannot
-            play the rules, raises or plays an illegal action.
-        OSError: a file cannot be written. The finished parts remain.
+        HeartsError: if the folder is in use or holds other files, or an agent is unknown, cannot
+            play the rules, raises an exception or plays an illegal action.
+        OSError: if a file cannot be written. The finished parts remain.
     """
     folder = Path(folder)
     workers, backend = check_executor(workers, backend)
@@ -212,7 +214,7 @@ def _finished(
 ) -> dict[int, dict[str, Any]]:
     """Return the records of parts with undamaged files, by number.
 
-    The folder may come from someone else: a record must be the one of the files that are there.
+    The folder may come from someone else, so each record must match the files that are there.
     """
     for place in ("", UNFINISHED, "games", "decisions"):
         remove_leftovers(folder / place)
@@ -228,7 +230,7 @@ def _finished(
 
 
 def _has_form(counts: dict[str, Any], options: DatasetOptions, number: int) -> bool:
-    """Return True if the counts are those of as many games and seats as the part has."""
+    """Return True if the counts have the number of games and seats of the part."""
     size = part_size(options.games)
     games = min(size, options.games - number * size)
     return counts["games"] == games and len(counts["scores"]) == options.rules.players
@@ -241,7 +243,7 @@ def _write_part(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def _read_part(folder: Path, number: int, options: DatasetOptions) -> dict[str, bytes]:
-    """Return the files of a part, as content by path in the folder."""
+    """Return the content of the files of a part, by path in the folder."""
     *parquet, episodes = _names(number)
     names = parquet * ("parquet" in options.formats) + [episodes] * ("minari" in options.formats)
     return {name: (folder / name).read_bytes() for name in names}
@@ -251,7 +253,7 @@ def _record(number: int, files: dict[str, bytes], options: DatasetOptions) -> di
     """Return the record of a part, from its files.
 
     Raises:
-        Exception: of any type, if a file is damaged or of another part.
+        Exception: if a file is damaged or belongs to another part; of any type.
     """
     games, _, episodes = _names(number)
     counts: list[dict[str, Any]] = []

@@ -26,15 +26,15 @@ class DatasetOptions:
     HeartsError names an option that has an unusable value.
 
     Attributes:
-        agents: The name of the agent in each seat. A single name is for all seats. Paths become
+        agents: the name of the agent in each seat, or a single name for all seats. Paths become
             names.
-        rules: The rules, or the name of a preset.
-        games: The number of deals, 1 to 100,000,000.
-        seed: The seed of deals and agents.
-        formats: Some of ``FORMATS``.
-        observation: The name of the encoder of the episodes' observations.
-        reward: The kind of reward, as in the environments.
-        exact: If True, decisions in games of two have the exact value of each legal card.
+        rules: the rules, or the name of a preset.
+        games: the number of deals, 1 to 100,000,000.
+        seed: the seed of deals and agents.
+        formats: some of ``FORMATS``.
+        observation: the name of the encoder of the episodes' observations.
+        reward: the kind of reward, as in the environments.
+        exact: if True, decisions in games of two players have the exact value of each legal card.
     """
 
     agents: Sequence[str]

@@ -1,7 +1,7 @@
 """Play the games of a dataset, and compute the rewards and exact values of their decisions.
 
 Each part of a dataset has its own players, seeded by the dataset's seed and the number of the part.
-A part is therefore the same in any process. No evaluation plays these deals with any seed.
+A part is therefore the same in any process. No evaluation plays these deals, whatever its seed.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from hearts_train.measure.participants import (
 FEWEST_GAMES, MOST_GAMES = 64, 1024
 """The limits of the games per part."""
 _FEWEST_PARTS = 16
-"""Fewest parts of a dataset that is large enough, so that processes can share them."""
+"""The fewest parts of a dataset that is large enough, so processes can share them."""
 _CHUNK = 512
-"""Views per call to the solver, which an interruption has to wait for."""
+"""The views per call to the solver. An interruption has to wait for one call."""
 
 
 def part_size(games: int) -> int:
-    """Return the games per part of a dataset of `games`."""
+    """Return the number of games per part in a dataset of `games` games."""
     return max(FEWEST_GAMES, min(MOST_GAMES, -(-games // _FEWEST_PARTS)))
 
 
 def margins_of(scores: Ints) -> Floats:
-    """Return the margins, others' mean score minus one's own, both arrays ``(games, players)``."""
+    """Return the margins of `scores`, both ``(games, players)``: the others' mean minus the own."""
     n = scores.shape[1]
     margins: Floats = (scores.sum(1, keepdims=True) - n * scores) / (n - 1)
     return margins
@@ -61,13 +61,13 @@ class Played:
     """The finished games of a part. Decisions are sorted by game, then by time.
 
     Attributes:
-        rules: Rules of all games.
-        first: Number of the first game in the dataset.
+        rules: the rules of all games.
+        first: the number of the first game in the dataset.
         seeds: ``(games,)``, the seed of each deal, ``Game.deal(rules, seed)``.
-        ends: ``(games, rules.state_size)``, final states.
-        scores: ``(games, players)``, scores of the deals.
-        states: ``(decisions, rules.state_size)``, states before each decision.
-        games: ``(decisions,)``, index of the game in this part.
+        ends: ``(games, rules.state_size)``, the final states.
+        scores: ``(games, players)``, the scores of the deals.
+        states: ``(decisions, rules.state_size)``, the state before each decision.
+        games: ``(decisions,)``, the index of the game in this part.
         actions: ``(decisions,)``, the actions played.
     """
 
@@ -96,16 +96,16 @@ class Played:
 
     @property
     def episodes(self) -> Ints:
-        """The number of the episode of each decision. An episode is a seat of a game."""
+        """The number of each decision's episode. Each seat of a game is one episode."""
         return self.games * self.rules.players + self.views.players
 
     @property
     def margins(self) -> Floats:
-        """The margin of every seat, ``(games, players)``: others' mean score minus its own."""
+        """The margin of every seat, ``(games, players)``: the others' mean score less its own."""
         return margins_of(self.scores)
 
     def rewards(self, kind: str) -> Floats:
-        """Return the rewards of this kind, up to the player's next decision or the end."""
+        """Return the reward of each decision up to the player's next decision or the end."""
         n, episodes = self.rules.players, self.episodes
         everyone = np.arange(len(self.seeds) * n)
         rewarder = Rewarder(self.rules, kind)
@@ -137,7 +137,7 @@ class Seating:
         """Make every player.
 
         Raises:
-            HeartsError: a player is unknown or cannot play the rules.
+            HeartsError: if a player is unknown or cannot play the rules.
         """
         self.options = options
         self._enter(options.agents)
@@ -174,7 +174,7 @@ class Seating:
         """Play the part with this number.
 
         Raises:
-            HeartsError: a player raises, or plays an illegal action.
+            HeartsError: if a player raises an exception, or plays an illegal action.
         """
         rules, seed = self.options.rules, self.options.seed
         size = part_size(self.options.games)
@@ -223,14 +223,14 @@ def exact_values(views: BatchView, states: k.Vector) -> tuple[Floats, Floats]:
     """Return the player's margin after each action, with double-dummy play from there.
 
     Args:
-        views: The views of the players to act.
-        states: The full state of each view.
+        views: the views of the players to act.
+        states: the full state of each view.
 
     Returns:
-        The values given the true cards, and their means over all worlds of the view, each
-        ``(n, num_actions) float64``. Illegal actions are NaN, and so are views in an exchange. The
-        means of a view with more than ``MAX_HANDS`` worlds are NaN, and so are all means if an
-        exchange gives information on the hidden cards.
+        The values given the true cards, and the mean values over all worlds of the view, both
+        ``(n, num_actions) float64``. Illegal actions and views in an exchange are NaN. The means of
+        views with more than ``MAX_HANDS`` worlds are NaN. All means are NaN if an exchange gives
+        information on the hidden cards.
     """
     rules = views.rules
     seen, mean = np.full((2, len(views), rules.num_actions), np.nan)

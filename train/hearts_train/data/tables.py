@@ -110,10 +110,10 @@ def games_bytes(played: Played, options: DatasetOptions, texts: list[str]) -> by
 
 
 def counts_of(games: bytes) -> dict[str, Any]:
-    """Return the counts of a part's games, as ``Episodes.counts``, from its untrusted table.
+    """Return the counts of a part (see ``Episodes.counts``) from its untrusted table of games.
 
     Raises:
-        Exception: of any type, if it is damaged or has other columns.
+        Exception: if the table is damaged or has other columns; of any type.
     """
     columns = ["decisions", "shooter", "scores"]
     table = pq.read_table(io.BytesIO(games), columns=columns, schema=games_schema()).to_pydict()
@@ -157,7 +157,7 @@ def decisions_bytes(played: Played, options: DatasetOptions) -> bytes:
 
 
 def _lists(offsets: Ints, flat: Any, missing: NDArray[np.bool_] | None = None) -> Any:
-    """Return a column of lists, with null for missing ones."""
+    """Return a column of lists, with null for missing lists."""
     mask = None if missing is None else pa.array(missing)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat, mask=mask)
 

@@ -1,1 +1,1 @@
-"""Learning: configs, networks, algorithms, run folders; needs the extra ``train``."""
+"""Learning: configs, networks, algorithms and run folders. Needs the extra ``train``."""

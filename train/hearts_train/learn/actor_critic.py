@@ -72,11 +72,11 @@ class ActorCritic(nn.Module):
         """Make the layers, with orthogonal weights.
 
         Args:
-            inputs: size of a flat observation.
-            actions: number of actions.
-            config: layer sizes and activation.
-            hidden: number of further inputs of the value head, besides the trunk's features.
-            values: number of outputs of the value head.
+            inputs: the size of a flat observation.
+            actions: the number of actions.
+            config: the layer sizes and activation.
+            hidden: the number of further inputs of the value head, besides the trunk's features.
+            values: the number of outputs of the value head.
         """
         super().__init__()
         features = config.trunk[-1] if config.trunk else inputs
@@ -91,7 +91,7 @@ class ActorCritic(nn.Module):
     def forward(
         self, observations: torch.Tensor, hidden: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return logits ``(n, actions)`` and values, float32, of observations ``(n, *shape)``.
+        """Return float32 logits ``(n, actions)`` and values for observations ``(n, *shape)``.
 
         The values are ``(n,)``, or ``(n, values)`` if there are several. `hidden` is
         ``(n, hidden)``.
@@ -106,13 +106,13 @@ class Saved(Protocol):
     """A part of a learner that a run saves."""
 
     def state(self) -> Tensors:
-        """Return its state as new arrays, by name."""
+        """Return the state of this part as new arrays, by name."""
 
     def restore(self, state: Tensors, name: str) -> None:
-        """Restore a state, which error messages call `name`.
+        """Restore a state, which messages call `name`.
 
         Raises:
-            HeartsError: if anything is missing or does not fit.
+            HeartsError: if an array is missing or does not fit.
         """
 
 
@@ -128,7 +128,7 @@ class Weights:
         return {name: tensor.cpu().numpy().copy() for name, tensor in found}
 
     def restore(self, state: Tensors, name: str) -> None:
-        """Restore what ``state`` returned; HeartsError if it does not fit."""
+        """Restore a result of ``state``. Raise HeartsError if it does not fit."""
         given = {
             key: check_array(f"{name}/{key}", state.get(key), like, has_infinite=True)
             for key, like in self.state().items()
@@ -154,7 +154,7 @@ class Moments:
         }
 
     def restore(self, state: Tensors, name: str) -> None:
-        """Restore what ``state`` returned; HeartsError if it does not fit."""
+        """Restore a result of ``state``. Raise HeartsError if it does not fit."""
         moments: dict[int, dict[str, torch.Tensor]] = {}
         learnt = {key.partition("/")[0] for key in state}
         every = (weights for group in self.optimizer.param_groups for weights in group["params"])
@@ -177,7 +177,7 @@ class Moments:
 
 
 def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = True) -> nn.Sequential:
-    """Make linear layers, with an activation after each except, if `ends_linear`, the last."""
+    """Make linear layers with activations between them and, unless `ends_linear`, at the end."""
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes):
         linear = nn.Linear(inputs, outputs)
@@ -230,7 +230,7 @@ def policy_module(player: Network) -> nn.Module:
 
 
 class TorchNetwork(Network):
-    """A policy network that computes with torch: from 256 rows on, up to twice as fast."""
+    """A policy network that computes with torch, which is up to twice as fast from 256 rows on."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
         super().__init__(tensors, activation)

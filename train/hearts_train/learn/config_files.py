@@ -64,7 +64,7 @@ def read_config(path: Path) -> TrainConfig:
     """Return the config of a file, which may name code: to read its settings, not to train.
 
     Raises:
-        ConfigError: as for ``load_config``.
+        ConfigError: if ``load_config`` raises it.
     """
     return _load(path, ())[0]
 

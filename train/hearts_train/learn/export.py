@@ -31,21 +31,21 @@ def export_policy(
     greedy: bool = True,
     training: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the policy of a PPO, A2C or MaskablePPO as a player's file, atomically.
+    """Write the policy of a PPO, A2C or MaskablePPO as a player's file, whole or not at all.
 
     ``make_agent(path)`` loads it, and ``hearts evaluate path`` evaluates it.
 
     Args:
         model: a model with a policy of linear layers and one activation (``MlpPolicy``).
         path: the file to write, preferably ``*.safetensors``.
-        rules: the rules that it was trained on.
-        observation: the name of the encoder that it was trained on.
+        rules: the rules that the model was trained on.
+        observation: the name of the encoder that the model was trained on.
         greedy: if True, the player takes the greedy action. If False, it samples.
-        training: facts about the training to record, as a mapping of JSON types.
+        training: facts about the training to record, as a mapping of JSON types. If None, no facts.
 
     Raises:
-        HeartsError: if its network is of another kind, or does not fit rules and observation, or
-            its weights are not finite.
+        HeartsError: if the network is of another kind, does not fit the rules and the observation,
+            or has weights that are not finite.
     """
     policy = getattr(model, "policy", None)
     if not isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy):

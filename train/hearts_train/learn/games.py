@@ -2,8 +2,8 @@
 
 The decisions of all seats form one list, a row each, in the order of play. ``nexts`` links each row
 to the next decision of the same seat in the deal, so rewards, advantages and returns are computed
-per seat. In zero-sum games of two, ``vrpo`` links it to the next decision of either seat.
-The compiled loops over games and rows stand after `SelfPlayGames`.
+per seat. In zero-sum games of two, ``vrpo`` links it to the next decision of either seat. The
+compiled loops over games and rows come after `SelfPlayGames`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from hearts_train.learn.config import LATEST, EnvConfig
 MAX_FORCED_DEALS = 10_000
 
 PENDING, END = -1, -2
-"""Values of ``nexts``: the next decision is still to come; the deal has ended."""
+"""The values of ``nexts``: the next decision is still to come, or the deal has ended."""
 
 LEARNS, WAITS, ENDED = range(3)
-"""States of a game: a decision of the learner is next, one of an opponent, or it has ended."""
+"""The states of a game: the learner decides next, an opponent decides next, or it has ended."""
 
 LEARNER = -1
 """The value of ``occupants`` for a seat of the learner. Opponents have their index in the pool."""
@@ -92,7 +92,7 @@ class SelfPlayGames:
     plays all seats and learns from all of them.
 
     A decision stays in the list for the next update while its return is unknown, because its seat
-    has not decided again. All others are learnt from once.
+    has not decided again. The learner learns once from every other decision.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class SelfPlayGames:
         Args:
             rules: the rules of the games.
             encoder: the encoder of the learner's observations.
-            pool: the opponents. No one else may draw from it.
+            pool: the opponents. Nothing else may draw from this pool.
             env: the number of games, and their settings.
-            num_steps: decisions per game and update.
-            seed: seed of the actions drawn and of ``rng``, which orders the minibatches.
+            num_steps: the number of decisions per game and update.
+            seed: the seed of the actions drawn and of ``rng``, which orders the minibatches.
         """
         self.rules, self.encoder, self.pool = rules, encoder, pool
         self.num_games = num_games = env.num_envs
@@ -257,11 +257,11 @@ class SelfPlayGames:
         """Restore a state, in games made with the same arguments.
 
         Raises:
-            HeartsError: if it does not fit. Call ``begin`` before playing then.
+            HeartsError: if the state does not fit. In this case, call ``begin`` before playing.
         """
         seed = check_array("seed", state.get("seed"), np.array(0))
         if seed < 0:
-            raise HeartsError("seed: not a whole number from 0; take another checkpoint")
+            raise HeartsError("seed: not a whole number of 0 or more; take another checkpoint")
         self.begin(int(seed))
         own = self._arrays()
         given = {name: check_array(name, state.get(name), like) for name, like in own.items()}
@@ -319,8 +319,8 @@ def draw_occupants(
 ) -> None:
     """Draw learner and opponents of all seats in the new deals of `games`, from the deals' seeds.
 
-    One seat is the learner's: `seat`, or a random one if -1. The others are drawn from the pool,
-    where the index `latest` also stands for the learner.
+    The learner has `seat`, or a random seat if `seat` is -1. The players of all other seats are
+    drawn from the pool, in which the index `latest` also means the learner.
     """
     for g in games:
         players = r[k.R_PLAYERS]
@@ -380,7 +380,7 @@ def note(table: Table, rollout: Rollout, first: int) -> None:
 
 @jit
 def play(r: k.Vector, table: Table, actions: Ints) -> None:
-    """Play one action per game. All must be legal."""
+    """Play one legal action per game."""
     for g in range(len(actions)):
         k.play(r, table.states[g], actions[g])
 
@@ -398,7 +398,8 @@ def advance(
         games: the indices of the games.
         kind: ``Rewarder.number``.
         scale: ``Rewarder.scale``.
-        skip: if 0, forced cards of the learner are not played. Those of opponents always are.
+        skip: if 0, forced cards of the learner are not played. Forced cards of opponents are always
+            played.
     """
     for g in games:
         s = table.states[g]

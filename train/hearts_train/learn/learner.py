@@ -70,16 +70,16 @@ class Learner:
     describe the algorithm.
 
     Attributes:
-        config: The settings of the run.
-        counters: The counters of the run. ``learn`` adds to ``decisions``.
-        rules: The rules of the games.
-        encoder: The encoder of the observations.
-        device: The device of the network.
-        opponents: The opponents, among them snapshots of the network.
-        network: The network in training.
-        average: The moving average of the network, or None without ``ema_decay``.
-        optimizer: The optimiser of the network's weights.
-        pretraining: What the network learns before its first game.
+        config: the settings of the run.
+        counters: the counters of the run. ``learn`` adds to ``decisions``.
+        rules: the rules of the games.
+        encoder: the encoder of the observations.
+        device: the device of the network.
+        opponents: the opponents, among them snapshots of the network.
+        network: the network in training.
+        average: the moving average of the network, or None without ``ema_decay``.
+        optimizer: the optimiser of the network's weights.
+        pretraining: the lessons of the network before its first game.
     """
 
     algorithm: str
@@ -283,7 +283,7 @@ class Learner:
             raise ConfigError(
                 f"network.start: {name!r} has layers of {list(player.sizes)} and "
                 f"{player.activation}, not {sizes} and {self.config.network.activation}; set "
-                "network.trunk, network.policy and network.activation to its own"
+                "network.trunk, network.policy and network.activation as in that player"
             )
         copy_layers(player, layers)
         self.update_average(0.0)

@@ -64,7 +64,7 @@ class RunResult:
         """Return the trained policy as an agent, like ``make_agent`` with the run's folder.
 
         Args:
-            seed: the seed for sampling, if it is not greedy.
+            seed: the seed for sampling, if it is not greedy. If None, the seed is random.
             greedy: if True, take the greedy action. If False, sample from the policy.
 
         Raises:
@@ -117,10 +117,10 @@ LEARNERS: dict[Name, str] = {
 
 
 def learner_class(config: TrainConfig, learner: type[Learner] | None = None) -> type[Learner]:
-    """Return this class. If None, the one of the config's algorithm.
+    """Return `learner`. If None, return the class of the config's algorithm.
 
     Raises:
-        ConfigError: if it is no class of learners, or has no algorithm.
+        ConfigError: if it is no class of learners, or is one without an algorithm.
     """
     if learner is None:
         module, _, name = LEARNERS[config.algorithm].partition(":")

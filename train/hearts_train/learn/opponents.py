@@ -22,8 +22,8 @@ from hearts_train.learn.config import SELF, ConfigError, SelfPlayConfig
 class Opponents:
     """The opponent pool: the agents of the config, and snapshots of the learner.
 
-    Snapshot 0 is the latest, the others are earlier ones. A new snapshot replaces the network of
-    one of these agents, even in the middle of a deal, which does no harm.
+    Snapshot 0 is the latest. All others are earlier snapshots. A new snapshot replaces the network
+    of one of these agents, even in the middle of a deal, which does no harm.
     """
 
     def __init__(
@@ -36,8 +36,9 @@ class Opponents:
 
         Args:
             opponents: the weight of each opponent.
-            settings: number and frequency of snapshots.
-            make_player: returns a player with these weights. If None, with random weights.
+            settings: the number and frequency of snapshots.
+            make_player: a function that returns a player with the given weights, or with random
+                weights if they are None.
         """
         self.weight_of_self = opponents.get(SELF, 0.0)
         self.settings, self._make_player = settings, make_player
@@ -77,7 +78,7 @@ class Opponents:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
-        """Restore what ``state`` returned; HeartsError if it does not fit."""
+        """Restore a result of ``state``. Raise HeartsError if it does not fit."""
         places = {key.split("/")[0] for key in state}
         like = self.snapshots[0].network.tensors()
         for number in range(max(1, len(places))):
@@ -93,10 +94,11 @@ class Opponents:
 
 
 def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> Network:
-    """Return the network of a trained player of these rules and this encoder: linear layers.
+    """Return the network, of linear layers, of a trained player of these rules and encoder.
 
     Raises:
-        ConfigError: naming `setting`, if there is no such player, or its network is a user's own.
+        ConfigError: if there is no such player, or its network is a user's own code. The message
+            names `setting`.
     """
     try:
         agent = make_agent(name, seed=0)
@@ -117,6 +119,6 @@ def trained_network(setting: str, name: str, rules: Rules, encoder: Encoder) -> 
         )
     if not agent.network.layers:
         raise ConfigError(
-            f"{setting}: {name!r} has a network of its own code; give a player with linear layers"
+            f"{setting}: {name!r} has a user's own network; give a player with linear layers"
         )
     return agent.network

@@ -1,7 +1,7 @@
 """Record the user's code that makes a run: its learner, network, encoder and agents.
 
 A finished run counts only for the code that made it. A learner is recorded with the functions,
-classes and values that its code names, the others by their files.
+classes and values that its code names. All other code is recorded by its files.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class OwnCode:
     learner: str
     """The class that learns, as ``module.Class``."""
     digests: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
-    """The SHA-256 of each part that belongs to the user: the learner by its code, the others by
-    their files or weights."""
+    """The SHA-256 of each part that belongs to the user: of the learner's code, and of the files or
+    weights of all others."""
     since: int = 0
-    """The updates before."""
+    """The number of updates before this code."""
 
     @property
     def class_name(self) -> str:
@@ -67,7 +67,7 @@ def to_json(history: Sequence[OwnCode]) -> list[dict[str, Any]]:
 
 
 def from_json(value: Any) -> list[OwnCode]:
-    """Return the history of untrusted JSON, as text or parsed. ValidationError: it is invalid."""
+    """Return the history in untrusted JSON, text or parsed. Invalid JSON is a ValidationError."""
     if isinstance(value, str):
         return _HISTORY.validate_json(value)
     return _HISTORY.validate_python(value)
@@ -130,7 +130,7 @@ def code_of(config: TrainConfig, learner: type) -> OwnCode:
 
 @contextmanager
 def same_code(config: TrainConfig, learner: type) -> Iterator[None]:
-    """Let changes that training makes to the objects of its code count as the same code later."""
+    """Let code count as the same later, although training changes the objects that it names."""
     before = {name: _recorded(value) for name, value in _objects(config, learner).items()}
     try:
         yield
@@ -145,7 +145,7 @@ def _recorded(value: Any) -> str:
 
 
 def _objects(config: TrainConfig, learner: type) -> dict[str, Any]:
-    """Return the learner and the registered encoder, by name, if they are the user's."""
+    """Return the learner and the registered encoder, by name, if they are the user's own code."""
     encoder = config.env.observation
     found = {_name_of(learner): learner} if is_users(learner.__module__) else {}
     if is_users(type(ENCODERS.get(encoder)).__module__):
@@ -161,7 +161,7 @@ def _name_of(learner: type) -> str:
 # ---- the digest of an object ---------------------------------------------------------------------
 _PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 _BY_VALUE = {*_PLAIN, tuple, frozenset, CodeType}
-"""Types of constants. Equal ones may be one object, or not."""
+"""The types of constants. Equal constants may be one object or several."""
 _PARTS = {
     property: ("fget", "fset", "fdel"),
     staticmethod: ("__func__",),
@@ -178,7 +178,7 @@ _DATA = ("__slots__", "__pydantic_fields__")
 
 
 def _digest(value: Any, known: Mapping[int, Any] = MappingProxyType({})) -> str:
-    """Return the SHA-256 of a class or object of the user's.
+    """Return the SHA-256 of a user's class or object.
 
     It covers the compiled code of the class, of its bases, and of the functions, classes and values
     that this code names, unless they belong to a library. Unlike the text of a file, this is the
@@ -243,7 +243,7 @@ def _opened(value: Any, seen: Mapping[int, Any]) -> tuple[str | bytes, Sequence[
 
 
 def _subclassed(value: Any, *bases: type) -> list[Any]:
-    """Return what a user's subclass of a built-in class adds to one of its objects."""
+    """Return the attributes that a user's subclass of a built-in class adds to an object."""
     return [] if type(value) in bases else [type(value), getattr(value, "__dict__", None)]
 
 
@@ -284,10 +284,10 @@ def _is_content(name: str, value: Any) -> bool:
 
 
 def _function(value: Any) -> tuple[str, Sequence[Any]]:
-    """Return the content of a function: all of it if its globals are the user's.
+    """Return the content of a function: all of it if its globals are the user's code.
 
-    Of a library's function, such as a decorator's wrapper, what it may call and fixed values count.
-    The rest may be a cache.
+    In a library's function, such as the wrapper of a decorator, only callable and fixed values
+    count. The rest may be a cache.
     """
     module, code = str(value.__globals__.get("__name__")), value.__code__
     cells = [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
@@ -307,7 +307,7 @@ def _is_full(cell: Any) -> bool:
 
 
 def _named(code: CodeType, space: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the globals that code names, of the user's modules the parts that it names."""
+    """Return the globals that code names. Of a user's module, return the parts that it names."""
     codes, loads = [code], set()
     for one in codes:  # which grows
         codes += (inner for inner in one.co_consts if isinstance(inner, CodeType))
@@ -319,7 +319,7 @@ def _named(code: CodeType, space: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts_of(value: Any, names: set[str], around: tuple[Any, ...] = ()) -> Any:
-    """Return the parts of a user's module that code names, or any other value as it is."""
+    """Return the parts of a user's module that code names. Return any other value unchanged."""
     if not isinstance(value, ModuleType) or not is_users(value.__name__) or value in around:
         return value
     parts = sorted(names & vars(value).keys())
@@ -327,7 +327,7 @@ def _parts_of(value: Any, names: set[str], around: tuple[Any, ...] = ()) -> Any:
 
 
 def _inside_code(code: CodeType) -> Sequence[Any]:
-    """Return what code does. Its docstrings are constants that it never loads."""
+    """Return the content of code without its docstrings, constants that it never loads."""
     flags = code.co_flags & 0x3FF  # of arguments and of the kind of function
     steps = list(dis.get_instructions(code))
     idle = [step.opname == "STORE_NAME" and step.argval in _NOT_CODE for step in steps]

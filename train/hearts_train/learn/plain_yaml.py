@@ -1,7 +1,7 @@
 """Read and write YAML by the core schema of YAML 1.2, which has no surprises.
 
-``yes``, ``on``, ``1_000``, ``1:30`` and ``2026-11-28`` are text, and so is ``010``. Keys given
-twice, aliases and merge keys (``<<``) are refused. A small file therefore never becomes large data.
+``yes``, ``on``, ``1_000``, ``1:30`` and ``2026-11-28`` are text, and so is ``010``. Duplicate keys,
+aliases and merge keys (``<<``) are refused, so a small file never becomes large data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORMS = {
         list("-+.0123456789"),
     ),
 }
-"""The texts that are not text, by type, and their first characters."""
+"""The texts that YAML reads as other types, by type, and their first characters."""
 
 
 class Loader(yaml.SafeLoader):

@@ -201,10 +201,10 @@ class PPO(Learner):
     To change the algorithm, override a method in a subclass and give the class to ``train``.
 
     Attributes:
-        games: The games, with the list of their decisions (``games.rollout``).
-        coefs: The coefficients of the loss in this update.
-        learning_rate: The learning rate of this update.
-        ent_coef: The weight of the entropy in this update.
+        games: the games, with the list of their decisions (``games.rollout``).
+        coefs: the coefficients of the loss in this update.
+        learning_rate: the learning rate of this update.
+        ent_coef: the weight of the entropy in this update.
     """
 
     algorithm = "PPO of every seat"

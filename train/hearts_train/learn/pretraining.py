@@ -124,7 +124,7 @@ class Pretraining:
         """Learn some minibatches. Return the figures to log.
 
         Args:
-            steps: indices of minibatches (see ``minibatches``).
+            steps: the indices of minibatches (see ``minibatches``).
             network: the network, whose gradient is written.
             step: takes a step of the optimiser with this learning rate.
         """

@@ -29,7 +29,7 @@ from hearts_train.measure.display import (
 from hearts_train.screen import format_seconds, printable
 
 EXPLOITED = ("sampled", "greedy")
-"""The two policies with an exploitability: with sampled cards, and with the likeliest ones."""
+"""The two policies with an exploitability: with sampled cards, and with the likeliest cards."""
 
 
 # ---- the list of runs ----------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class SeedsResult:
         return found
 
     def table(self) -> ResultTable:
-        """Return a row per seed, and one with mean and standard deviation."""
+        """Return a row per seed, and a row with mean and standard deviation."""
         spread = self.spread()
         rows = []
         for run in self.runs:
@@ -165,11 +165,11 @@ class Curve(NamedTuple):
     """A quantity over the course of a run, with a point per evaluation.
 
     Attributes:
-        label: The label of the y axis.
-        rounds: The numbers of the evaluations.
-        decisions: The learner's decisions before each of them.
-        values: The quantity and both ends of its 95 % interval, ``(rounds, 3)``. Without an
-            interval, three times the value.
+        label: the label of the y axis.
+        rounds: the numbers of the evaluations.
+        decisions: the number of the learner's decisions before each evaluation.
+        values: the quantity and both ends of its 95 % interval, ``(rounds, 3)``. If there is no
+            interval, the value is there three times.
         is_margin: True for margins, False for exploitability, which has a logarithmic axis.
     """
 
@@ -180,7 +180,7 @@ class Curve(NamedTuple):
     is_margin: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Return its points as JSON types."""
+        """Return the points of the curve as JSON types."""
         middle, low, high = self.values.T.tolist()
         points = {"decisions": self.decisions, "value": middle, "low": low, "high": high}
         return {"name": self.label} | points
@@ -259,8 +259,9 @@ def write_card(
 
     Args:
         run_dir: the folder.
-        evaluations: shown instead of those during training, in the form of ``Evaluation.to_json``.
-        meta: metadata of the player. If None, they are read from its file.
+        evaluations: the evaluations to show instead of those in the log, in the form of
+            ``Evaluation.to_json``.
+        meta: the metadata of the player. If None, they are read from its file.
     """
     if meta is None:
         _, meta = read_checkpoint(run_dir)

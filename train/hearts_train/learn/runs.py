@@ -192,7 +192,7 @@ def hold_run(run_dir: Path, patience: float = 0.0) -> Iterator[None]:
 
     Args:
         run_dir: the folder.
-        patience: seconds to wait if another process holds it.
+        patience: the seconds to wait if another process holds it.
 
     Raises:
         CheckpointError: if another process holds it, or its lock cannot be written.
@@ -343,7 +343,7 @@ class RunFolder(History):
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds until its end at its mean speed, or None if unknown."""
+        """The seconds left at the mean speed so far, or None if unknown."""
         if not self.share or not self.seconds:
             return None
         return self.seconds * (1 - self.share) / self.share
@@ -355,13 +355,13 @@ class RunFolder(History):
 
     @property
     def status(self) -> str:
-        """``training``, ``finished`` or ``stopped``."""
+        """The status of the run: ``training``, ``finished`` or ``stopped``."""
         if self.is_training:
             return "training"
         return "finished" if self.share >= 1.0 else "stopped"
 
     def summary(self) -> dict[str, Any]:
-        """Return its progress as JSON types."""
+        """Return the progress of the run as JSON types."""
         return {
             "run": path_name(self.path),
             "name": self.config.name,

@@ -1,7 +1,7 @@
 """A network that several threads compute together, each for a share of the rows.
 
-torch's own threads share every operation instead. They gain as much only if they spin while they
-wait, which halves the speed on cores that other processes use, too.
+torch's own threads share each single operation. They are as fast only if they spin while they wait,
+and spinning halves the speed on cores that other processes use, too.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class SharedNetwork:
     operation. A copy of the network with rounded weights computes outputs and gradients.
 
     Attributes:
-        module: The network itself, in float32.
-        weights: The vector of the weights that learn, float32. ``backward`` writes its gradient.
-        rounded: The copy with rounded weights. If the dtype is float32, the module itself.
+        module: the network itself, in float32.
+        weights: the vector of the weights that learn, float32. ``backward`` writes its gradient.
+        rounded: the copy with rounded weights, or the module itself if the dtype is float32.
     """
 
     def __init__(self, module: nn.Module, dtype: torch.dtype, threads: Threads) -> None:
@@ -65,7 +65,8 @@ class SharedNetwork:
         """Write the gradient of a minibatch's loss. Return the means of its figures.
 
         Args:
-            loss: returns the mean loss of some rows, and the means of their figures.
+            loss: a function that returns the mean loss of some rows, and the means of their
+                figures.
             batch: tensors ``(n, ...)``.
 
         Raises:
@@ -110,5 +111,5 @@ def _one_vector(module: nn.Module) -> nn.Parameter:
 
 
 def _learning(module: nn.Module) -> list[nn.Parameter]:
-    """Return the weights that learn: a user's own network may have frozen ones."""
+    """Return the weights that learn. A user's own network may also have frozen weights."""
     return [weights for weights in module.parameters() if weights.requires_grad]

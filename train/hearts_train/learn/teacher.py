@@ -1,6 +1,6 @@
 """The teacher of pretraining: positions with its value of every legal card.
 
-It is ``pimc``. The value of a card is its mean double-dummy margin over all hidden worlds.
+The teacher is ``pimc``. The value of a card is its mean double-dummy margin over all hidden worlds.
 The teacher plays both seats by a softmax of these values, and sometimes at random, so the positions
 come from good play and deviations from it. Positions with one legal card are left out. Nothing here
 imports torch, so worker processes start quickly.
@@ -26,13 +26,13 @@ from hearts_env.support.errors import HeartsError
 from hearts_train.learn.config import ConfigError
 
 _TEMPERATURE = 0.5
-"""Temperature, in points, of the softmax by which the teacher plays."""
+"""The temperature, in points, of the softmax by which the teacher plays."""
 _RANDOM = 0.05
-"""Share of the teacher's cards that are drawn uniformly."""
+"""The share of the teacher's cards that are drawn uniformly."""
 
 
 class Column(NamedTuple):
-    """How observations are stored. Zeros and ones are packed, eight per byte."""
+    """The form in which observations are stored: zeros and ones are packed, eight per byte."""
 
     shape: tuple[int, ...]
     """The shape of an observation."""
@@ -63,8 +63,8 @@ class Positions(NamedTuple):
     """Positions and the teacher's values, one per row.
 
     Attributes:
-        observations: The observations of the player to act, stored as a ``Column``.
-        values: The mean double-dummy margin after each action, ``(n, num_actions) float32``. NaN
+        observations: the observations of the player to act, stored as a ``Column``.
+        values: the mean double-dummy margin after each action, ``(n, num_actions) float32``. NaN
             for illegal actions.
     """
 
@@ -82,10 +82,10 @@ class Teacher:
     """Makes the positions of a block of deals, given its number, in any process.
 
     Attributes:
-        rules: Rules of two players, without an exchange.
-        encoder: The encoder of the learner's observations.
-        seed: Seed of deals and draws.
-        deals: Deals per block.
+        rules: the rules, for two players without an exchange.
+        encoder: the encoder of the learner's observations.
+        seed: the seed of deals and draws.
+        deals: the number of deals per block.
     """
 
     rules: Rules
@@ -132,7 +132,7 @@ class Teacher:
         return Positions.joined(found)
 
     def _drawn(self, values: Floats, rng: np.random.Generator) -> Array:
-        """Draw an action per row: by a softmax of the values, or any legal one."""
+        """Draw an action per row, by a softmax of the values or uniformly."""
         is_random = rng.random(len(values)) < _RANDOM
         scores = np.where(is_random[:, None], 0.0, values / _TEMPERATURE)
         scores[np.isnan(values)] = -np.inf

@@ -103,18 +103,19 @@ def train(
         config: the config. If None, the defaults, or the config of the resumed run.
         run_dir: the folder of a new run. If None, a new folder ``runs/NAME-1``, ``runs/NAME-2``,
             ... With `seeds`, the folder of all runs. If None, ``runs/NAME``.
-        resume: the folder of a run to resume. A `config` then replaces the run's own, for example
-            with a larger budget. Rules, observation, network, algorithm and seed cannot change.
-            Code that the run's own config names is refused unless ``hearts_agents.allow_code`` was
-            called.
+        resume: the folder of a run to resume. If None, a new run begins. A `config` replaces the
+            config of the resumed run, for example with a larger budget. Rules, observation,
+            network, algorithm and seed cannot change. Code that the run's own config names is
+            refused unless ``hearts_agents.allow_code`` was called.
         progress: if True, show progress on standard error.
         learner: the class that learns, a subclass of ``learn.ppo.PPO``, for your own loss or
-            algorithm. If None, the config's ``algorithm`` names it.
-        seeds: train one run per seed and evaluate its player at the end. Each run is a process
-            with one thread, unless the config sets ``threads``. The config's own seed is not used.
-        workers: with `seeds`, the number of processes. If None, one per core, or a few more if
-            that keeps all cores busy in the last round. The results do not depend on it, unless a
-            learner of the user's changes objects that a later run in its process reads.
+            algorithm. If None, the config's ``algorithm`` names the class.
+        seeds: one or more seeds. One run per seed is trained, and its player evaluated at the end.
+            If None, a single run is trained. Each run is a process with one thread, unless the
+            config sets ``threads``. The config's own seed is not used.
+        workers: with `seeds`, the number of processes. If None, one per core, or a few more if that
+            keeps all cores busy in the last round. The results do not depend on the number, unless
+            your learner changes objects that a later run in its process reads.
         backend: with `seeds`, ``local`` for processes of this machine, or ``ray`` for a Ray
             cluster. All its machines must reach `run_dir` under the same path.
 
@@ -275,7 +276,7 @@ def evaluate_run(
 
 # ---- several seeds -------------------------------------------------------------------------------
 def check_seeds(seeds: Any) -> list[int]:
-    """Return seeds as a list. Raise ConfigError unless they are different whole numbers from 0."""
+    """Return seeds as a list. Raise ConfigError unless they are different whole numbers."""
     found = list(itertools.islice(listed(seeds) or (), MOST_SEEDS + 1))
     are_seeds = all(
         isinstance(seed, int | np.integer) and not isinstance(seed, bool) and 0 <= seed < 2**31
@@ -284,7 +285,7 @@ def check_seeds(seeds: Any) -> list[int]:
     if not (are_seeds and 1 <= len(set(found)) == len(found) <= MOST_SEEDS):
         raise ConfigError(
             f"seeds: {quoted(found or seeds)} cannot be used; give 1 to {MOST_SEEDS} different "
-            "whole numbers from 0"
+            "whole numbers of 0 or more"
         )
     return [int(seed) for seed in found]
 
@@ -305,12 +306,12 @@ class SeedRuns:
     """One run per seed. Calling it with a seed trains that run, in any process.
 
     Attributes:
-        config: The config of all runs. Its seed is not used.
-        folder: The folder of all runs.
-        learner: The class that learns. If None, the config's algorithm names it.
-        is_shown: If True, progress is shown on standard error.
-        place: The folder that relative paths start from, also on other machines.
-        is_trusted: If True, files that run code may be loaded.
+        config: the config of all runs. Its seed is not used.
+        folder: the folder of all runs.
+        learner: the class that learns. If None, the config's algorithm names it.
+        is_shown: True if progress is shown on standard error.
+        place: the folder that relative paths start from, also on other machines.
+        is_trusted: True if files that run code may be loaded.
         earlier: ``own_code.EARLIER`` of the first process.
     """
 

@@ -8,10 +8,10 @@ SARSA(lambda) trace over the decisions of the deal:
 
     G_t = r_t + gamma (V(s_t+1) + lambda (G_t+1 - Q(s_t+1, a_t+1)))
 
-Its advantage is G_t - V(s_t). Later decisions enter only as the difference between their return and
-Q. With lambda = 1 the estimate is unbiased for any Q, and its noise comes from the errors of Q
-alone. In zero-sum games of two, t + 1 is the next decision of either seat, and V, Q and G change
-sign with the player. In other games it is the next decision of the same seat.
+Its advantage is G_t - V(s_t). Later decisions enter only through the difference between their
+return and Q. With lambda = 1 the estimate is unbiased for any Q, and its noise comes from the
+errors of Q alone. In zero-sum games of two, t + 1 is the next decision of either seat, and V, Q and
+G change sign with the player. In other games it is the next decision of the same seat.
 
 Q is the value head of the network. Its inputs are the trunk's features, which it shares with the
 policy, and the hands of the other seats. Its target is G, for the action drawn. The trained player
@@ -46,7 +46,7 @@ class VRPOGames(SelfPlayGames):
     """
 
     def __init__(self, rules: Rules, *more: Any, **settings: Any) -> None:
-        """Take the arguments of ``SelfPlayGames``."""
+        """Make the arrays, with the arguments of ``SelfPlayGames``."""
         super().__init__(rules, *more, **settings)
         if rules.players == 2 and self.rewarder.kind != "points":
             self.num_chains = 1
@@ -90,7 +90,8 @@ class VRPOLearner(PPO):
     def estimate(self) -> Ints:
         """Write advantages and returns. Return the rows to learn from.
 
-        Replaces their values by Q of the actions drawn, whose targets the returns are.
+        Replace the values of these rows by Q of the actions drawn. The returns are the targets of
+        Q.
         """
         ppo, games = self.config.ppo, self.games
         estimate_by_q(games.rollout, games.q_values, games.size, ppo.gamma, ppo.gae_lambda)
@@ -113,7 +114,7 @@ def reveal(players: int, states: Ints, hands: Bytes) -> None:
     """Write the hands of all players except the one to act, next seat first.
 
     Args:
-        players: number of players.
+        players: the number of players.
         states: ``(games, STATE_SIZE)``.
         hands: ``(games, (players - 1) * actions)``, written: 1 for each card held.
     """
@@ -157,13 +158,13 @@ def expect(logits: Floats32, q_values: Floats32, legal: Ints, values: Floats32) 
 def estimate_by_q(
     rollout: Rollout, q_values: Floats32, size: int, gamma: float, gae_lambda: float
 ) -> None:
-    """Write advantages and returns of the first `size` rows. Those of `PENDING` rows are unused.
+    """Write advantages and returns of the first `size` rows. Nothing reads those of `PENDING` rows.
 
     Args:
         rollout: the list of decisions. Its ``values`` are V.
         q_values: ``(rows, actions)``: Q.
-        size: number of rows.
-        gamma: discount per decision.
+        size: the number of rows.
+        gamma: the discount per decision.
         gae_lambda: lambda.
     """
     for i in range(size - 1, -1, -1):

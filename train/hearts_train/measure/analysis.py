@@ -2,15 +2,15 @@
 
 With two players and no exchange every card is measured twice. With all cards open, its worth is the
 double-dummy value: the margin under best play by both players. With the player's knowledge, it is
-the mean of that over all worlds that the view allows, as ``pimc`` computes it. A card that loses
-points in the first sense may be right in the second.
+the mean double-dummy value over all worlds that the view allows, as ``pimc`` computes it. A card
+that loses points in the first sense may be right in the second.
 
 All other games have too many cards and worlds for that. There ``pro`` estimates the worth of each
 legal card: the mean margin over a sample of worlds, each played to the end by ``standard``. The
 sample depends only on the position, so a deal always gets the same figures. A card counts as worse
 than the best only if the sample shows it at the 95 % level.
 
-A hint does the same for one position: it gives the choice of an agent there, and the worth of each
+A hint does the same for one position. It has the choice of an agent there, and the worth of each
 card.
 """
 
@@ -49,17 +49,17 @@ class Moment:
     """One card of a deal.
 
     Attributes:
-        number: Number of the action in the deal, from 0.
-        trick: Number of the trick, from 1.
-        player: Seat of the player.
-        card: The card played, or "" if none was.
-        values: Double-dummy margin of the whole deal for the player, by legal card. Empty if the
-            deal is not solved.
-        means: Mean margin over the worlds that the view allows, by legal card.
-        worlds: Number of worlds in the mean.
-        half: Half the 95 % interval of each estimated mean, over worlds, or 0 if all worlds
-            are in the mean.
-        close: The cards that an estimate does not show to be worse than the best.
+        number: the number of the action in the deal, from 0.
+        trick: the number of the trick, from 1.
+        player: the seat of the player.
+        card: the card played, or "" if no card was played.
+        values: the double-dummy margin of the whole deal for the player, by legal card. Empty if
+            the deal is not solved.
+        means: the mean margin over the worlds that the view allows, by legal card.
+        worlds: the number of worlds in the mean.
+        half: half the 95 % interval of each estimated mean, over worlds, or 0 if all worlds are in
+            the mean.
+        close: the cards that an estimate does not show to be worse than the best.
         sample: True if there are more worlds than `worlds`.
     """
 
@@ -76,20 +76,20 @@ class Moment:
 
     @property
     def after(self) -> int:
-        """Double-dummy margin of seat 0 after the card. Only for solved deals."""
+        """The double-dummy margin of seat 0 after the card. Only for solved deals."""
         value = self.values[self.card]
         return value if self.player == 0 else -value
 
     @property
     def lost(self) -> int:
-        """Points lost by this card with all cards open, or 0 if the deal is not solved."""
+        """The points lost by this card with all cards open, or 0 if the deal is not solved."""
         return max(self.values.values()) - self.values[self.card] if self.values else 0
 
     @property
     def expected_loss(self) -> float:
-        """Points lost by this card, the mean over the worlds that the view allows.
+        """The points lost by this card, as the mean over the worlds that the view allows.
 
-        In an estimate, 0 if the card is not shown to be worse than the best.
+        In an estimate, it is 0 if the card is not shown to be worse than the best.
         """
         if self.card in self.close:
             return 0.0
@@ -109,7 +109,7 @@ class Moment:
     def verdict(self, card: str) -> str:
         """Return ``best``, ``fair``, ``slip`` or ``blunder`` for a legal card.
 
-        A card with the figure of the best one, as shown with one decimal, is ``best``, too.
+        A card is also ``best`` if its figure with one decimal equals the figure of the best card.
         """
         best = max(self.means.values())
         loss = 0.0 if card in self.close else best - self.means[card]
@@ -129,11 +129,11 @@ class Analysis:
     """The analysis of a deal.
 
     Attributes:
-        game: The deal as it was played.
-        before: Double-dummy margin of seat 0 before the first of `moments`. None if the deal is
+        game: the deal as it was played.
+        before: the double-dummy margin of seat 0 before the first of `moments`. None if the deal is
             not solved. All figures are then estimates.
-        moments: The cards in order.
-        names: Names of the players.
+        moments: the cards in order.
+        names: the names of the players.
     """
 
     game: Game
@@ -183,11 +183,12 @@ def analyse(
     """Measure every card of a deal except those passed in an exchange.
 
     Args:
-        game: A game, finished or not.
-        progress: Called with the number of cards done and of all cards.
-        names: Names of the players, like ``Record.names()``.
-        exact: If True, solve the deal. If None, solve it with two players and no exchange.
-        since: Number of the first action that is measured.
+        game: a game, finished or not.
+        progress: called with the number of cards done and of all cards. If None, nothing is called.
+        names: the names of the players, like ``Record.names()``. If None, ``player 0`` and so on.
+        exact: if True, solve the deal. If False, estimate. If None, solve it if it has two players
+            and no exchange.
+        since: the number of the first action to measure.
     """
     if exact is None:
         exact = has_exact_worlds(game.rules)
@@ -210,10 +211,10 @@ def analyse(
 
 
 class Measurer:
-    """Measures positions of the same rules, and remembers solved ones. Not thread-safe."""
+    """Measures positions of the same rules, and remembers solved positions. Not thread-safe."""
 
     def __init__(self, rules: Rules, *, exact: bool) -> None:
-        """Solve positions (two players, no exchange), or if not `exact` estimate any."""
+        """Solve positions if `exact` (two players, no exchange), otherwise estimate them."""
         self.table = TranspositionTable(rules) if exact else None
         self.pimc, self._pro = Pimc(seed=0), Pro(seed=0)
 
@@ -385,7 +386,7 @@ _CHOICES = {"off": "the points come off {own} own score", "others": "the other p
 
 
 def _ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
-    """Describe how a deal ended, unless with its last card. `cards` is the number played."""
+    """Describe how a deal ended, unless it ended with its last card. `cards` were played."""
     if game.revoker is not None:
         who = names[game.revoker]
         return [f"{_subject(who)} revoked: the deal ended there, at {_possessive(who)} expense."]
@@ -415,10 +416,10 @@ class Worth:
     """The estimated worth of one legal card.
 
     Attributes:
-        action: The card.
-        margin: Mean margin of the deal with this card, for the player.
-        half: Half the 95 % interval of `margin` over worlds, or 0 if all worlds are in the mean.
-        is_close: True if the card is not shown to be worse than the chosen one.
+        action: the card.
+        margin: the mean margin of the deal with this card, for the player.
+        half: half the 95 % interval of `margin` over worlds, or 0 if all worlds are in the mean.
+        is_close: True if the card is not shown to be worse than the chosen card.
     """
 
     action: int
@@ -432,12 +433,12 @@ class Hint:
     """The choice of an agent in a position, and its reasons.
 
     Attributes:
-        agent: Name of the agent.
-        action: Its choice.
-        worths: The legal cards, best first. Empty if the agent computes no worths.
-        chances: The probability of each legal action, likeliest first, if the agent gives them.
-        worlds: Number of worlds in the means.
-        is_sample: True if there are more worlds.
+        agent: the name of the agent.
+        action: the action that it chooses.
+        worths: the legal cards, best first. Empty if the agent computes no worths.
+        chances: the probability of each legal action, likeliest first, if the agent gives them.
+        worlds: the number of worlds in the means.
+        is_sample: True if there are more worlds than `worlds`.
     """
 
     agent: str
@@ -449,7 +450,7 @@ class Hint:
 
 
 MOST_WORLDS = 5_000
-"""Most worlds that a hint enumerates. `two_player` has at most 105."""
+"""The most worlds that a hint enumerates. `two_player` has at most 105."""
 
 
 def best_hinter(view: PlayerView) -> str:
@@ -459,10 +460,10 @@ def best_hinter(view: PlayerView) -> str:
 
 
 def hint(agent: Agent, view: PlayerView) -> Hint:
-    """Return the choice of `agent` in a position: the best by its own figures, and repeatable.
+    """Return the choice of `agent` in a position: the best by its own figures. It is repeatable.
 
     Raises:
-        HeartsError: the agent cannot play these rules, raises, or chooses an illegal action.
+        HeartsError: if the agent cannot play these rules, raises, or chooses an illegal action.
     """
     name = getattr(agent, "name", "") or type(agent).__name__
     if is_ours(agent):
@@ -472,10 +473,10 @@ def hint(agent: Agent, view: PlayerView) -> Hint:
 
 
 def hints(agent: Agent, game: Game) -> list[Hint]:
-    """Return a hint for each choice of the acting player's turn: each card to pass, else one.
+    """Return the hints of the acting player's turn: one per card to pass, or one for a card.
 
     Raises:
-        HeartsError: as `hint`.
+        HeartsError: if `hint` raises it.
     """
     found, replay, seat = [], game.clone(), game.current_player
     assert seat is not None
@@ -527,7 +528,7 @@ def values(agent: Pimc | Pro, view: PlayerView) -> Hint:
     """Return the worth of every legal card, even a forced one, as the agent computes it.
 
     Raises:
-        HeartsError: it is not the turn of the view's player, or no card is to be played.
+        HeartsError: if the view's player is not to act, or is not to play a card.
     """
     _settle(agent, view)
     return _weighed(agent.name, view.legal_actions(), *agent.world_margins(view))
@@ -553,7 +554,7 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
         return Hint(name, ranked[0][0], chances=tuple(ranked))
     action, fault = ask_one(agent, view)
     if fault is not None:
-        raise HeartsError(f"hint: {name} gives none ({fault.text}); {_ANOTHER}")
+        raise HeartsError(f"hint: {name} gives no hint ({fault.text}); {_ANOTHER}")
     return Hint(name, action)
 
 

@@ -11,7 +11,7 @@ agent, and play ``test`` once it is finished. Both are public. Their SHA-256 ide
 A change of this file that changes any result needs a new version of the protocol.
 
 A result is a JSON file. ``result`` depends only on protocol and agent: playing again gives the same
-bytes. ``run`` has the rest: times, machine and command. ``entry`` has the authors' declarations.
+bytes. ``run`` has the times, the machine and the command. ``entry`` has the authors' declarations.
 ``sha256`` seals ``result`` against accidents, not against forgers, who can write a new seal. Only
 playing again verifies a result.
 """
@@ -93,18 +93,18 @@ FIELD_VERSION = 3
 PROTOCOL = f"HeartsBench v{FIELD_VERSION}"
 SPLITS = ("dev", "test")
 MOST_APART = 3.29
-"""Most standard errors between two results of an agent that does not repeat its play. One honest
-result in 1,000 differs by more."""
+"""The most standard errors between two results of an agent that does not repeat its play. One
+honest result in 1,000 differs by more."""
 EXACT_APART = 1e-4
-"""The most by which the exploitability of such an agent may differ, in points per deal. Its
-probabilities may be rounded differently on another machine."""
+"""The most by which the exploitability of such an agent may differ, in points per deal. Another
+machine may round its probabilities differently."""
 
 
 _DRAWN_BY = "HeartsBench v1"
 """The name from which the seeds of the deals are derived."""
 _BLOCK = 128
-"""Most deals that are played at once. An agent draws random numbers for a whole block, so a block
-is the smallest unit that can be replayed alone."""
+"""The most deals that are played at once. An agent draws random numbers for a whole block, so a
+block is the smallest unit that can be replayed alone."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class Track:
     """A game of the benchmark.
 
     Attributes:
-        name: The name.
-        rules: The rules in the form of ``Rules.from_text``.
-        deals: Duplicate deals of a full result.
-        field: The opponents with their versions, like ``pro-v1``.
+        name: the name.
+        rules: the rules in the form of ``Rules.from_text``.
+        deals: the number of duplicate deals of a full result.
+        field: the opponents with their versions, like ``pro-v1``.
         is_exact: True if the exact exploitability is computed, too.
     """
 
@@ -154,8 +154,8 @@ TRACKS = {
 class BenchmarkResult(dict[str, Any]):
     """The record of a result, as ``hearts benchmark --json`` writes it.
 
-    Its parts are read by name, like ``found["result"]["margin"]``. ``print`` shows the table of the
-    command.
+    Read its parts by name, like ``found["result"]["margin"]``. ``print`` shows the table that the
+    command prints.
     """
 
     def table(self) -> ResultTable:
@@ -204,7 +204,8 @@ class Benchmark:
         """Make the players, with the arguments of ``benchmark``.
 
         Raises:
-            HeartsError: an argument is invalid, or the agent is unknown or cannot play the rules.
+            HeartsError: if an argument is invalid, or the agent is unknown or cannot play the
+                rules.
         """
         self.track = TRACKS[check_choice("track", track, tuple(TRACKS))]
         self.split = check_choice("split", split, SPLITS)
@@ -282,7 +283,7 @@ class Benchmark:
         return record_of(self.result(found, exact), self.circumstances(found))
 
     def exploitability(self, show: Show = silent) -> dict[str, Any]:
-        """Return the agent's exact exploitability, or why it cannot be computed."""
+        """Return the agent's exact exploitability, or the reason why it cannot be computed."""
         participant, seed = self.contest.participants[0], secret_seed(self.seed, "exploitability")
         with (
             show(f"{self.name}, exploitability") as report,
@@ -376,23 +377,23 @@ def benchmark(
     """Play HeartsBench and return the record that ``hearts benchmark --json`` writes.
 
     Args:
-        agent: An agent, or its name or checkpoint for ``make_agent``.
-        track: A name in `TRACKS`.
+        agent: an agent, or its name or checkpoint for ``make_agent``.
+        track: a name in `TRACKS`.
         split: ``dev`` or ``test``.
-        deals: Number of duplicate deals. If None, all of the track.
-        decisions: The training decisions that the agent claims. If None, those in its checkpoint,
-            if any.
-        isolate: If True, each player has its own process, as for ``evaluate``.
-        save: File to which finished blocks of deals are written.
-        resume: Such a file, to be continued with the same arguments.
-        show: Shows the progress. Silent by default.
+        deals: the number of duplicate deals. If None, all deals of the track.
+        decisions: the number of training decisions that the agent claims. If None, the number in
+            its checkpoint.
+        isolate: if True, each player has its own process, as for ``evaluate``.
+        save: a file to which finished blocks of deals are written. If None, nothing is saved.
+        resume: such a file, to continue with the same arguments. If None, start anew.
+        show: shows the progress. By default nothing is shown.
         **settings: `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: an argument is invalid or unknown, the agent is unknown or cannot play the
+        HeartsError: if an argument is invalid or unknown, the agent is unknown or cannot play the
             rules, or a file cannot be created or belongs to other settings.
-        OSError: a file cannot be read or written.
-        KeyboardInterrupt: the play was stopped. Finished blocks are in the file.
+        OSError: if a file cannot be read or written.
+        KeyboardInterrupt: if play is stopped. Finished blocks are in the file.
     """
     bench = Benchmark(agent, track, split, deals, decisions=decisions, isolate=isolate, **settings)
     return bench.run(save, resume, show)
@@ -407,19 +408,20 @@ def verify(
     show: Show = silent,
     **settings: Unpack[WorkerSettings],
 ) -> tuple[BenchmarkResult, list[str]]:
-    """Play a record again in full, and return the new record and the differences.
+    """Play a record again in full. Return the new record and the differences.
 
-    Without differences the record is correct.
+    If there are no differences, the record is correct.
 
     Args:
-        record: A record from ``read_benchmark``.
-        agent: The agent, if its name or path has changed since.
-        isolate: If True, each player has its own process, as for ``evaluate``.
-        show: Shows the progress.
+        record: a record from ``read_benchmark``.
+        agent: the agent, if its name or path has changed since. If None, the agent in the record.
+        isolate: if True, each player has its own process, as for ``evaluate``.
+        show: shows the progress.
         **settings: `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: this package has another protocol, or the agent is another.
+        HeartsError: if this package has another protocol, or `agent` is not the agent of the
+            record.
     """
     result = record["result"]
     if result["protocol"] != PROTOCOL:
@@ -448,12 +450,12 @@ def verify(
 
 
 def repeats_play(record: dict[str, Any]) -> bool:
-    """Return whether the agent of a record plays the same each time; its entry may deny it."""
+    """Return True if the agent of a record plays the same each time. Its entry may deny this."""
     return bool(record.get("entry", {}).get("repeats") != "no")
 
 
 def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """List where results of an agent that does not repeat its play differ by more than chance.
+    """List the differences beyond chance of two results of an agent that does not repeat its play.
 
     The settings must be the same, the mean margins must agree, and the other figures of the old
     result must follow from its margins.
@@ -482,9 +484,9 @@ def _unlike(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def _exact(old: dict[str, Any], new: dict[str, Any]) -> Any:
-    """Return the old exploitability if chance or rounding explains how it differs, else the new.
+    """Return the old exploitability if chance or rounding explains the difference, else the new.
 
-    Nothing is left to chance in the exploitability of a policy that gives its probabilities.
+    If the policy gives its probabilities, there is no chance in its exploitability.
     """
     said: Any = old.get("exploitability")
     known: Any = new["exploitability"]
@@ -532,15 +534,15 @@ def read_benchmark(path: str | os.PathLike[str]) -> BenchmarkResult:
     """Return the record in a file.
 
     Raises:
-        HeartsError: the file is another, cut short, edited, or of another version.
-        OSError: the file cannot be read.
+        HeartsError: if the file is of another kind or version, cut short, or edited.
+        OSError: if the file cannot be read.
     """
     file = check_path("file", path)
     name = repr(str(file))
     data = read_limited(file, _MOST_BYTES, "a result of hearts benchmark")
     no_result = HeartsError(
-        f"file: {name} is not a result of hearts benchmark, or is damaged; give one that its "
-        "--json wrote"
+        f"file: {name} is not a result of hearts benchmark, or is damaged; give a file that "
+        "hearts benchmark --json wrote"
     )
     record = json_object(data)
     if record is None or record.get("format") != FORMAT:
@@ -569,10 +571,10 @@ def read_benchmark(path: str | os.PathLike[str]) -> BenchmarkResult:
 
 
 def worst_deals(record: dict[str, Any]) -> list[Record]:
-    """Return the games of the deals that the agent of a record lost most, from every seat.
+    """Return the games, from every seat, of the deals that the agent of a record lost most.
 
     Raises:
-        HeartsError: the record has no lost deals, or one of their games is damaged.
+        HeartsError: if the record has no lost deals, or a game in it is damaged.
     """
     result, found = record["result"], []
     agent = result["agent"]["name"]

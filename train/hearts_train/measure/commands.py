@@ -24,14 +24,14 @@ _ARGUMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
 def command_of(work: str, agents: Sequence[AgentSpec], settings: Mapping[str, Any]) -> str:
     """Return the command that does some work.
 
-    If a command cannot do it, return the call in Python: for agents that are objects, names with
-    commas in a list, and tricks that are no range.
+    If no command can do it, return the call in Python. This is so for agents that are objects, for
+    names with commas in a list, and for tricks that are no range.
 
     Args:
         work: the name of the command and of the function.
         agents: the agents.
-        settings: the arguments of the function. Those that are no option, or the default, are left
-            out.
+        settings: the arguments of the function. The command omits defaults, and arguments without
+            an option.
     """
     option, names = _ARGUMENTS[work]
     agents = agents[:1] if work == "benchmark" else agents  # its opponents are fixed

@@ -49,28 +49,30 @@ class Comparison(Result):
     """The result of a sequential test of one agent against another.
 
     Attributes:
-        agent: Name or checkpoint of the first agent.
-        other: Name or checkpoint of the second agent.
-        rules: The rules in the form of ``Rules.from_text``.
-        verdict: ``high`` if the margin was found to be at least `high`, ``low`` if at most `low`,
-            else ``open``.
-        low: Lower hypothesis on the margin in points per deal.
-        high: Higher hypothesis on the margin in points per deal.
-        alpha: Error rate of the verdict ``high`` if the truth is `low`.
-        beta: Error rate of the verdict ``low`` if the truth is `high`.
-        deals: Duplicate deals used, each from every seat.
-        max_deals: Number of duplicate deals after which the test ends undecided.
-        fixed_deals: Duplicate deals of a test of fixed size with the same error rates.
-        margin: Median-unbiased estimate of the margin of `agent` over `other` in points per deal.
+        agent: the name or checkpoint of the first agent.
+        other: the name or checkpoint of the second agent.
+        rules: the rules in the form of ``Rules.from_text``.
+        verdict: ``high`` if the test found a margin of at least `high`, ``low`` if of at most
+            `low`, else ``open``.
+        low: the lower hypothesis on the margin in points per deal.
+        high: the higher hypothesis on the margin in points per deal.
+        alpha: the error rate of the verdict ``high`` if the truth is `low`.
+        beta: the error rate of the verdict ``low`` if the truth is `high`.
+        deals: the number of duplicate deals used, each from every seat.
+        max_deals: the number of duplicate deals after which the test ends undecided.
+        fixed_deals: the number of duplicate deals that a test of fixed size with the same error
+            rates needs.
+        margin: the median-unbiased estimate of the margin of `agent` over `other` in points per
+            deal.
         ci95: 95 % interval of `margin`, corrected for early stopping.
-        mean: Plain mean of the margins, which early stopping biases away from the middle.
-        sd: Standard deviation of the margins.
-        llr: Final log likelihood ratio.
-        bounds: The log likelihood ratios at which the test accepts `low` and `high`.
-        looks: Deals, mean and log likelihood ratio of each look.
-        seconds: Duration, without deals that were saved before a resumption.
-        faults: Deals charged to each agent for a fault.
-        examples: Some of the faults.
+        mean: the plain mean of the margins, which early stopping biases away from the middle.
+        sd: the standard deviation of the margins.
+        llr: the final log likelihood ratio.
+        bounds: the log likelihood ratios at which the test accepts `low` and `high`.
+        looks: the number of deals, the mean and the log likelihood ratio of each look.
+        seconds: the duration, without deals that were saved before a resumption.
+        faults: the number of deals charged to each agent for a fault.
+        examples: some of the faults.
     """
 
     agent: str
@@ -99,8 +101,8 @@ class Comparison(Result):
     def better(self) -> str | None:
         """The name of the better agent, or None if that is not known.
 
-        It is known if the interval does not contain 0, or if all margins of the accepted hypothesis
-        have one sign.
+        The better agent is known if the interval does not contain 0, or if all margins of the
+        accepted hypothesis have one sign.
         """
         if self.ci95[0] > 0 or (self.verdict == HIGH and self.low >= 0):
             return self.agent
@@ -138,7 +140,7 @@ class Comparison(Result):
         return f"{found}: {figures}{sure}"
 
     def with_short_names(self) -> Comparison:
-        """Return it with the agents' names as tables show them."""
+        """Return the comparison with the agents' names as tables show them."""
         short = short_names([self.agent, self.other])
         return replace(self, agent=short[self.agent], other=short[self.other])
 
@@ -193,19 +195,20 @@ def compare(
     Ctrl-C returns the looks so far, undecided and marked as interrupted.
 
     Args:
-        agent: An agent, or its name or checkpoint for ``make_agent``.
-        other: The agent to compare it with.
-        rules: The rules, or the name of a preset. If None, as for ``evaluate``.
-        question: The hypotheses and error rates. If None, margins of 0 and 0.1, 5 % each.
-        deals: Number of duplicate deals after which the test stops undecided.
-        seed: Seed of deals and agents.
-        save: File to which finished blocks of deals are written.
-        resume: Such a file, to be continued with the same arguments.
-        show: Shows the deals done, the expected number of deals, and the state of the test.
+        agent: an agent, or its name or checkpoint for ``make_agent``.
+        other: the agent to compare it with.
+        rules: the rules, or the name of a preset. If None, the rules that a checkpoint was trained
+            for, else ``two_player``.
+        question: the hypotheses and error rates. If None, margins of 0 and 0.1 with errors of 5 %.
+        deals: the number of duplicate deals after which the test stops undecided.
+        seed: the seed of deals and agents.
+        save: a file to which finished blocks of deals are written. If None, nothing is saved.
+        resume: such a file, to continue with the same arguments. If None, start anew.
+        show: shows the deals done, the expected number of deals, and the state of the test.
         **settings: `isolate`, `time_limit`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: an agent is unknown, named twice or cannot play the rules, or an argument is
+        HeartsError: if an agent is unknown, named twice or cannot play the rules, or an argument is
             unknown or invalid.
     """
     if AgentSpec.parse(agent).is_named:  # the names of two objects may be equal
@@ -274,7 +277,7 @@ def compare(
 
 
 def _both_ways(rules: Rules) -> list[Pairing]:
-    """Return the pairing of the agents, with more than two players both ways."""
+    """Return the pairing of the agents. With more than two players, return it both ways."""
     return [(0, 1)] if rules.players == 2 else [(0, 1), (1, 0)]
 
 

@@ -1,9 +1,9 @@
 """Play agents against each other, in any number of processes, with saving and resuming.
 
-Everything that measures agents by play uses a ``Contest``. The caller asks for tasks (``Task``),
-each some deals of a pairing, in any order, and gets a block of results for each. A block depends
-only on the settings of the contest and its task, wherever it is played. The results are therefore
-the same with any number of processes, after any number of resumptions, and in a verification.
+Everything that measures agents by play uses a ``Contest``. The caller asks for tasks in any order,
+and gets a block of results for each. A ``Task`` is some deals of a pairing. A block depends only on
+the settings of the contest and its task, wherever it is played. So the results are the same with
+any number of processes, after any number of resumptions, and in a verification.
 
 The unit is a duplicate deal or a pair of whole matches (``hearts_train.measure.duel``).
 """
@@ -48,16 +48,16 @@ TaskProgress = Callable[["Task", float], None]
 UNITS = ("deal", "match")
 MIN_DEALS = 2
 MAX_DEALS = 10_000_000
-"""Most duplicate deals. All scores are in memory, 80 bytes per deal with two players."""
+"""The most duplicate deals. All scores are in memory, 80 bytes per deal with two players."""
 LONGEST_ANSWER = 86_400
-"""Longest time limit per answer in seconds: a day. The system's timers do not take any number."""
+"""The longest time limit per answer in seconds, a day. The system's timers have a limit."""
 RESULTS = FileKind(
     "hearts-env results", "resume", "a file of results", "give one that --save wrote"
 )
 _NOT_WRITTEN = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
-"""Exceptions that parsing a foreign record may raise."""
+"""The exceptions that parsing a record from someone else may raise."""
 _BLOCKS = {"deal": (2048, 16), "match": (32, 32)}
-"""For each unit the size of the largest block and of the first."""
+"""The size of the largest block and of the first block, for each unit."""
 
 
 _ABOUT: dict[str, dict[str, Any]] = {
@@ -125,25 +125,26 @@ class Contest:
         """Make the agents, and check that each can play the rules.
 
         Args:
-            agents: Agents, or their names or checkpoints.
-            rules: The rules, or the name of a preset. If None, the rules that one of the agents was
+            agents: agents, or their names or checkpoints.
+            rules: the rules, or the name of a preset. If None, the rules that one of the agents was
                 trained for, else ``two_player``.
-            seed: Seed of deals and agents.
-            pairings: Function from the rules to the pairings. If None, the first agent plays each
+            seed: the seed of deals and agents.
+            pairings: a function from the rules to the pairings. If None, the first agent plays each
                 of the others.
             unit: ``deal`` or ``match``.
-            largest_block: Most deals per block. It changes the draws of agents that use random
-                numbers. If None, 2,048 deals or 32 pairs of matches.
-            open_duels: If there are at most this many pairings, all keep their players' processes
-                while others play. Otherwise only the pairing that plays does.
-            isolate: If True, each player has its own process.
-            time_limit: Seconds that an isolated player may take for one answer, of at most 32
+            largest_block: the most deals per block. Agents that use random numbers draw others if
+                it changes. If None, 2,048 deals or 32 pairs of matches.
+            open_duels: the most pairings that keep the processes of their players while others
+                play. With more pairings, only the pairing that plays keeps them.
+            isolate: if True, each player has its own process.
+            time_limit: the seconds that an isolated player may take for one answer, of at most 32
                 decisions, up to a day. If None, no limit.
-            workers: Number of processes that play.
-            backend: Where they run, as for ``executor.spread``.
+            workers: the number of processes that play. If None, this process alone, or with ``ray``
+                all cores of the cluster.
+            backend: where the processes run (see ``executor.spread``).
 
         Raises:
-            HeartsError: an agent is unknown or cannot play the rules, or an argument is invalid.
+            HeartsError: if an agent is unknown or cannot play the rules, or an argument is invalid.
         """
         self.seed = check_seed(seed)
         self.unit = check_choice("unit", unit, UNITS)
@@ -199,10 +200,11 @@ class Contest:
 
     # -- play -------------------------------------------------------------------------------------
     def tasks(self, deals: int) -> list[Task]:
-        """Divide `deals` deals of every pairing into blocks, pairing by pairing.
+        """Divide `deals` deals of every pairing into tasks, pairing by pairing.
 
-        Each block has twice the deals of the last one, up to the largest. The first blocks are
-        small, to have results early if play is stopped, and to show progress for a slow agent.
+        Each task has twice as many deals as the last one, up to the largest block. The first tasks
+        are small, so there are early results if play is stopped, and progress is shown for a slow
+        agent.
         """
         blocks, first, size = [], 0, self._first_block
         while first < deals:
@@ -214,8 +216,8 @@ class Contest:
         """Yield the blocks of tasks in order, from the file of saved work or by playing them.
 
         Args:
-            tasks: The tasks.
-            report: Called while this process plays.
+            tasks: the tasks.
+            report: called while this process plays.
         """
         known = [self._known.get((*task.pairing, task.first, task.deals)) for task in tasks]
         wanted = [task for task, block in zip(tasks, known, strict=True) if block is None]
@@ -252,8 +254,8 @@ class Contest:
         """Return the fields of a ``Result``, which say how a result was obtained.
 
         Args:
-            places: Places of the agents that played. If None, all.
-            deals: Number of deals, if all played the same.
+            places: the places of the agents that played. If None, all agents.
+            deals: the number of deals, if all agents played the same deals.
         """
         chosen = range(len(self.participants)) if places is None else places
         is_of_deals = deals > 0 and self.unit == "deal"
@@ -272,7 +274,7 @@ class Contest:
             self._open.pop(next(iter(self._open))).close()
 
     def _block(self, record: dict[str, Any]) -> AnyBlock:
-        """Parse the record of a block, or raise one of `_NOT_WRITTEN` if it is something else."""
+        """Parse the record of a block. Raise one of `_NOT_WRITTEN` if it is something else."""
         of_unit = Block.of if self.unit == "deal" else MatchBlock.of
         return of_unit(record, self.rules.players)
 
@@ -301,11 +303,11 @@ class Contest:
         """Save the blocks that are played in this context to a file, or read them from it.
 
         Args:
-            save: A file to begin.
-            resume: A file to continue.
-            work: Name of the command, like ``evaluate``.
-            **about: Other settings that determine the results. A file to continue must have equal
-                ones.
+            save: a file to begin. If None, none is begun.
+            resume: a file to continue. If None, none is continued.
+            work: the name of the command, like ``evaluate``.
+            **about: other settings that determine the results. A file to continue must have the
+                same settings.
         """
         specs = [participant.spec for participant in self.participants]
         self.command = command_of(work, specs, {**self.settings(), **about})
@@ -327,14 +329,14 @@ def read_saved(
     """Return the agents in a file of saved work, and the other arguments of its function.
 
     Args:
-        path: The file.
-        work: The command that must have written it. If None, any command, and agents that run code
-            need no permission.
+        path: the file.
+        work: the command that must have written the file. If None, any command may have written it,
+            and agents that run code need no permission.
 
     Raises:
-        HeartsError: the file is another or of another command, or an agent was an object, or runs
-            code without permission.
-        OSError: the file cannot be read.
+        HeartsError: if the file is of another kind or of another command, or an agent in it was an
+            object, or runs code without permission.
+        OSError: if the file cannot be read.
     """
     settings = Store.open(path, RESULTS).settings
     name = repr(os.fspath(path))
@@ -371,10 +373,10 @@ def num_deals(blocks: Sequence[AnyBlock]) -> int:
 
 
 def check_deals(deals: object) -> int:
-    """Return `deals` if it is enough for an interval and fits in memory.
+    """Return `deals` if the number is large enough for an interval and fits in memory.
 
     Raises:
-        HeartsError: `deals` is not a whole number from 2 to 10,000,000.
+        HeartsError: if `deals` is not a whole number from 2 to 10,000,000.
     """
     other = " duplicate deals, preferably 1000 or more"
     return check_number("deals", deals, MIN_DEALS, MAX_DEALS, other=other)

@@ -31,10 +31,10 @@ GREY = "#8A8A8A"
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return the names of agents for a picture or table: for a run its folder, not its path.
+    """Return the names of agents for a picture or table. A run is named by its folder.
 
     Paths keep as many parts as are needed to distinguish the agents. A path that would look like a
-    built-in agent stays as it is.
+    built-in agent does not change.
     """
     length = 1
     while True:
@@ -62,8 +62,8 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
     """Raise unless a picture can be drawn to the file, before anything is measured.
 
     Raises:
-        HeartsError: the suffix is not .png, .svg or .pdf, the folder does not exist, or matplotlib
-            is not installed.
+        HeartsError: if the suffix is not .png, .svg or .pdf, the folder does not exist, or
+            matplotlib is not installed.
     """
     if path is None:
         return
@@ -76,10 +76,10 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
 
 
 def literal(text: str) -> str:
-    """Escape text that contains a name, for matplotlib to show it unchanged.
+    """Escape text that contains a name, so matplotlib shows it unchanged.
 
-    Matplotlib sets text between dollar signs as a formula, and leaves out of the legend a label
-    that begins with an underscore.
+    Matplotlib sets text between dollar signs as a formula, and omits from the legend a label that
+    begins with an underscore.
     """
     escaped = printable(text).replace("$", r"\$")
     return f"\u200b{escaped}" if escaped.startswith("_") else escaped  # a space of no width
@@ -94,7 +94,7 @@ def new_figure(width: float, height: float) -> Figure:
     """Return a figure of this size in inches, laid out without overlaps.
 
     Raises:
-        HeartsError: matplotlib is not installed.
+        HeartsError: if matplotlib is not installed.
     """
     figures = library("matplotlib.figure", "plot: drawing", "train")
     figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
@@ -102,10 +102,10 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
-    """Write a whole figure as PNG, SVG or PDF, by the suffix. The write is atomic.
+    """Write a figure as PNG, SVG or PDF by the suffix, whole or not at all.
 
     Raises:
-        HeartsError: the suffix is another, or the folder does not exist.
+        HeartsError: if the suffix is none of these, or the folder does not exist.
     """
     check_picture(path, "plot")
     kind = path.suffix.lower().removeprefix(".")

@@ -1,9 +1,9 @@
 """Play two agents on duplicate deals or matches, block by block.
 
-All deals of a block are played with the agent in seat 0, then all of them with it in seat 1, and so
-on, so no batch has views of two plays of the same deal. Each seat of each seating has its own
-player, made afresh for each block. The players' seeds are hashes from which the seed of the
-evaluation cannot be computed.
+A *seating* says in which seat the agent sits. All deals of a block are played with the agent in
+seat 0, then all with the agent in seat 1, and so on, so no batch has views of two plays of the same
+deal. Each seat of each seating has its own player, which is made afresh for each block. The
+players' seeds are hashes from which the seed of the evaluation cannot be computed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from hearts_train.store import misfit
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
-"""Most faults per agent that are described in full, in each block and result."""
+"""The most faults per agent that are described in full, in each block and result."""
 WORST = 5
-"""Number of deals per block that are recorded card by card: those that the agent lost most."""
+"""The number of the agent's worst deals per block that are recorded card by card."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Example:
     """A fault with everything needed to reproduce it.
 
     Attributes:
-        agent: Name of the agent.
+        agent: the name of the agent.
         role: ``agent`` or ``opponent``.
-        kind: Kind of fault, one of ``guard.KINDS``.
-        text: Description of the fault.
-        seed: Seed of the deal, ``Game.deal(rules, seed)``.
-        seat: Seat of the agent.
-        view: The view that the agent was asked about, as text.
+        kind: the kind of fault, one of ``guard.KINDS``.
+        text: the fault in words.
+        seed: the seed of the deal, ``Game.deal(rules, seed)``.
+        seat: the seat of the agent.
+        view: the view that the agent was asked about, as text.
     """
 
     agent: str
@@ -71,11 +71,11 @@ class WorstDeal:
     """A duplicate deal that the agent lost, card by card.
 
     Attributes:
-        number: Number of the deal in the evaluation.
-        seed: Seed of the deal, ``Game.deal(rules, seed)``.
-        lost: The agent's scores minus the others' mean, summed over all plays, times
-            ``players - 1``: a whole number.
-        games: The hand history of each play, with the agent in seat 0, in seat 1, and so on.
+        number: the number of the deal in the evaluation.
+        seed: the seed of the deal, ``Game.deal(rules, seed)``.
+        lost: the agent's scores minus the others' mean scores, summed over all plays and multiplied
+            by ``players - 1``, which makes it a whole number.
+        games: the hand history of each play, with the agent in seat 0, in seat 1, and so on.
     """
 
     number: int
@@ -94,17 +94,19 @@ class Block:
     """The results of some duplicate deals. Rows are plays: all seats of a deal, then the next deal.
 
     Attributes:
-        first: Number of the first deal.
-        deals: Number of deals.
-        scores: ``(deals * players, players) int64``, the agent's first, others in order of play.
-        points: Points of the cards taken, in the same shape. For a revoked deal, its scores.
+        first: the number of the first deal.
+        deals: the number of deals.
+        scores: ``(deals * players, players) int64``, first the agent's score, then the others in
+            order of play.
+        points: the points of the cards taken, in the same shape and order. For a revoked deal, its
+            scores.
         shooters: ``(deals * players,) int64``, the player who shot the moon, counted from the
-            agent, or -1.
-        seconds: Decision time of agent and opponents, without the first calls.
-        decisions: Number of decisions in that time.
-        faults: Number of faults of agent and opponents.
-        examples: Some of the faults.
-        worst: The deals that the agent lost most, the worst first.
+            agent, or -1 for none.
+        seconds: the decision time of agent and opponents, without the first calls.
+        decisions: the number of decisions in that time.
+        faults: the number of faults of agent and opponents.
+        examples: some of the faults.
+        worst: the deals that the agent lost most, the worst first.
     """
 
     first: int
@@ -122,8 +124,9 @@ class Block:
     def ahead(self) -> Ints:
         """The agent's lead in each duplicate deal, ``(deals,) int64``.
 
-        The others' scores minus the agent's, summed over all plays of the deal. A mean margin of
-        one point is a lead of ``players * (players - 1)``. An even result is exactly 0.
+        This is the sum, over all plays of the deal and all others, of the other's score minus the
+        agent's score. A mean margin of one point is a lead of ``players * (players - 1)``. An even
+        result is exactly 0.
         """
         players = self.scores.shape[1]
         lead = self.scores.sum(1) - players * self.scores[:, 0]
@@ -151,7 +154,7 @@ class Block:
         """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError: `record` is something else.
+            ValueError, TypeError: if `record` is something else.
         """
         _check_record(record, _BLOCK)
         first, deals = record["first"], record["deals"]
@@ -176,15 +179,16 @@ class Block:
 class MatchBlock:
     """The results of some pairs of matches.
 
-    Arrays are ``(deals, 2) float64``: the match with the agent in seat 0, then that in seat 1.
+    Arrays are ``(deals, 2) float64``: the match with the agent in seat 0, then the match with the
+    agent in seat 1.
 
     Attributes:
-        first: Number of the first pair.
-        deals: Number of pairs, named as in ``Block``.
+        first: the number of the first pair.
+        deals: the number of pairs. The name is the one in ``Block``.
         won: 1 if the agent won, 0.5 for a tie.
-        lengths: Number of deals in the match.
-        ahead: Final lead of the agent in points or chips.
-        faults: Number of faults of agent and opponent.
+        lengths: the number of deals in the match.
+        ahead: the final lead of the agent in points or chips.
+        faults: the number of faults of agent and opponent.
     """
 
     first: int
@@ -204,7 +208,7 @@ class MatchBlock:
         """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError: `record` is something else.
+            ValueError, TypeError: if `record` is something else.
         """
         _check_record(record, _MATCH_BLOCK)
         arrays = {
@@ -230,7 +234,7 @@ _MATCH_BLOCK = _OF_ANY | {name: [float] for name in MATCH_ARRAYS}
 
 
 def _check_record(record: Any, shape: dict[str, Any]) -> None:
-    """Raise ValueError unless a record has a shape, with counts that are possible."""
+    """Raise ValueError unless a record has this shape and possible counts."""
     if wrong := misfit(record, shape):
         raise ValueError(wrong)
     pairs = [record[name] for name in ("faults", "seconds", "decisions") if name in shape]
@@ -287,13 +291,13 @@ class Duel:
     def play(self, first: int, deals: int, progress: Callable[[float], None] = unseen) -> Any:
         """Play deals, or pairs of matches, in every seat, from number `first` on.
 
-        `progress` is called with the number done, which counts those being played in part.
+        `progress` is called with the number done. Deals being played count in part.
         """
         play = self._play_deals if self.unit == "deal" else self._play_matches
         return play(first, deals, progress)
 
     def _seat(self, first: int, seating: int, seat: int) -> Seat:
-        """Return a fresh player. An isolated one keeps the process of earlier blocks."""
+        """Return a fresh player. An isolated player keeps the process of earlier blocks."""
         role = int(seat != seating)
         work = "evaluation" if self.unit == "deal" else "matches"
         seed = secret_seed(self.seed, work, ROLES[role], first, seating, seat)
@@ -414,7 +418,7 @@ class Duel:
 
 
 def _play_turn(matches: Sequence[Match], seat: int, player: Seat) -> int:
-    """Play a card in each match in which this seat is to act, and return the number of faults."""
+    """Play a card in each match in which this seat is to act. Return the number of faults."""
     turn = [match for match in matches if match.current_player == seat]
     if not turn:
         return 0
@@ -428,7 +432,7 @@ def _play_turn(matches: Sequence[Match], seat: int, player: Seat) -> int:
 
 
 _DEALT_AT_ONCE = 2048
-"""Number of deals in memory at once."""
+"""The number of deals in memory at once."""
 
 
 def deals_digest(rules: Rules, seed: int, deals: int) -> str:

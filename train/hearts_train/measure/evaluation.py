@@ -7,16 +7,17 @@ unit of every interval. With two players a duplicate deal is two plays.
 - Margin of a deal: the others' mean score minus the agent's score. Positive is good.
 - Intervals: the mean over duplicate deals +- 1.96 standard errors, a normal approximation that
   needs a few dozen duplicate deals.
-- Deals won: 1 if the agent alone has the lowest score, a share of 1 if it ties.
+- Deals won: 1 if the agent alone has the lowest score. Agents that tie share the 1.
 - Rank: 1 for the lowest score of the deal, 2 for the next, and so on. Ties share the mean rank.
 - Chips, for rules that settle in chips: the agent's winnings if each deal is settled alone.
 - No player sees a deal twice: each seating has its own players (``hearts_train.measure.duel``).
 - An agent that raises an exception or gives an illegal answer commits a fault. It is charged all
   points of the deal, as after a revoke at the card table, and the other games continue.
-- Milliseconds per decision are measured in ``act_batch``, over many games at once.
+- Milliseconds per decision are measured in calls of ``act_batch`` for many games at once.
 
 The deals depend on the seed alone, so they are the same for all agents. The play of agents that
-draw random numbers also depends on the number of deals, which decides how many run at once.
+draw random numbers also depends on the number of deals, because it decides how many deals run at
+once.
 """
 
 from __future__ import annotations
@@ -92,15 +93,15 @@ class Result:
     """The fields common to all results: how the result was obtained.
 
     Attributes:
-        seed: Seed of deals and agents.
+        seed: the seed of deals and agents.
         interrupted: True if play was stopped early.
-        agents: For each agent its name, options, and digest of weights or source code.
-        rules_in_full: Every field of the rules.
-        deals_digest: SHA-256 of the seeds and cards of all deals, or empty for matches.
+        agents: for each agent its name, options, and digest of weights or source code.
+        rules_in_full: every field of the rules.
+        deals_digest: the SHA-256 of the seeds and cards of all deals, or empty for matches.
         isolated: True if each player had its own process.
-        version: Version of this package.
-        platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command that repeats the work: ``hearts ...``, or a call if agents are objects.
+        version: the version of this package.
+        platform: the versions of Python, NumPy and Numba, and the kind of machine.
+        command: the command that repeats the work: ``hearts ...``, or a call if agents are objects.
     """
 
     seed: int
@@ -140,30 +141,31 @@ class Evaluation(Result):
     """The results of an agent against an opponent on duplicate deals.
 
     Attributes:
-        agent: Name or checkpoint of the agent.
-        opponent: Name or checkpoint of the agent in all other seats.
-        rules: The rules in the form of ``Rules.from_text``.
-        deals: Number of duplicate deals, the unit of the intervals.
-        margin: Mean margin in points per deal: the others' mean score minus the agent's.
-        ci95: 95 % interval of `margin`, low and high.
-        won: Share of the plays that the agent won. A shared first place counts in part.
+        agent: the name or checkpoint of the agent.
+        opponent: the name or checkpoint of the agent in all other seats.
+        rules: the rules in the form of ``Rules.from_text``.
+        deals: the number of duplicate deals, the unit of the intervals.
+        margin: the mean margin in points per deal, which is the others' mean score minus the
+            agent's score.
+        ci95: the 95 % interval of `margin`, low and high.
+        won: the share of the plays that the agent won. A shared first place counts in part.
         won_ci95: 95 % interval of `won`.
-        tied: Share of the plays in which the agent shared the lowest score.
-        rank: The agent's mean rank, 1 is best. Ties share the mean rank.
+        tied: the share of the plays in which the agent shared the lowest score.
+        rank: the agent's mean rank, of which 1 is best. Ties share the mean rank.
         rank_ci95: 95 % interval of `rank`.
-        moons: Moons that the agent shot.
-        opponent_moons: Moons that all opponents shot.
-        plays: Number of plays, deals times players.
-        ms_per_decision: Milliseconds per decision of the agent, with many games at once.
-        opponent_ms_per_decision: Milliseconds per decision of the opponent.
-        faults: Plays charged to the agent for a fault.
-        opponent_faults: Plays charged to the opponents for a fault.
-        examples: Some of the faults, with everything needed to reproduce them.
-        chips: Chips per deal that the agent won. None if the rules settle in points.
+        moons: the number of moons that the agent shot.
+        opponent_moons: the number of moons that all opponents shot.
+        plays: the number of plays, deals times players.
+        ms_per_decision: the milliseconds per decision of the agent, with many games at once.
+        opponent_ms_per_decision: the milliseconds per decision of the opponent.
+        faults: the number of plays charged to the agent for a fault.
+        opponent_faults: the number of plays charged to the opponents for a fault.
+        examples: some of the faults, with everything needed to reproduce them.
+        chips: the chips per deal that the agent won. None if the rules settle in points.
         chips_ci95: 95 % interval of `chips`.
-        margins: ``(deals,)`` mean margin of each duplicate deal.
-        shares: ``(deals,)`` share of each duplicate deal that the agent won.
-        worst: The deals that the agent lost most, card by card, the worst first.
+        margins: ``(deals,)``, the mean margin of each duplicate deal.
+        shares: ``(deals,)``, the share of each duplicate deal that the agent won.
+        worst: the deals that the agent lost most, card by card, the worst first.
     """
 
     agent: str
@@ -276,7 +278,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> ResultTable:
 
 
 OF_BOTH = "moons and ms per decision: agent / opponent"
-"""Explains the columns of ``opponents_table`` that have two figures."""
+"""The explanation of the columns of ``opponents_table`` that have two figures."""
 
 
 def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: int) -> ResultTable:
@@ -304,9 +306,9 @@ def opponents_table(title: str, figures: Sequence[Mapping[str, Any]], players: i
 
 
 def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the chips that the first column wins in each deal, one per row, settled alone.
+    """Return the chips that the first player wins in each row's deal, settled alone.
 
-    There is no pool: chips that no player wins are not carried over.
+    Without a pool, chips that no player wins are not carried over.
     """
     kinds, places = np.unique(points, axis=0, return_inverse=True)
     net = [float(settle(rules.settlement, row)[0][0]) for row in kinds.tolist()]
@@ -320,17 +322,17 @@ class MatchResults(Result):
     """The results of an agent against an opponent on duplicate matches.
 
     Attributes:
-        agent: Name of the agent.
-        opponent: Name of the opponent.
-        rules: The rules in the form of ``Rules.from_text``.
-        pairs: Number of pairs of matches, the unit of the interval.
-        won: Share of the matches that the agent won. A tie counts a half.
+        agent: the name of the agent.
+        opponent: the name of the opponent.
+        rules: the rules in the form of ``Rules.from_text``.
+        pairs: the number of pairs of matches, the unit of the interval.
+        won: the share of the matches that the agent won. A tie counts a half.
         ci95: 95 % interval of `won`, low and high.
-        swept: Share of the pairs in which the agent won both matches.
-        deals: Mean number of deals per match.
-        ahead: Mean final lead of the agent, in points or chips.
-        faults: Deals charged to the agent for a fault.
-        opponent_faults: Deals charged to the opponent for a fault.
+        swept: the share of the pairs in which the agent won both matches.
+        deals: the mean number of deals per match.
+        ahead: the mean final lead of the agent, in points or chips.
+        faults: the number of deals charged to the agent for a fault.
+        opponent_faults: the number of deals charged to the opponent for a fault.
     """
 
     agent: str
@@ -413,13 +415,13 @@ def play_pairings(
     After Ctrl-C the last pairing has only its finished deals.
 
     Args:
-        contest: The contest.
-        deals: Number of deals per pairing.
-        show: Shows the progress.
-        label: Label of the progress, a format of the two names.
+        contest: the contest.
+        deals: the number of deals per pairing.
+        show: shows the progress.
+        label: the label of the progress, as a format string for the two names.
 
     Raises:
-        KeyboardInterrupt: the first pairing was stopped with fewer than two deals.
+        KeyboardInterrupt: if the first pairing is stopped before it has two deals.
     """
     tasks = contest.tasks(deals)
     progress: Progress = no_progress
@@ -517,28 +519,29 @@ def evaluate(
     deals, marked as interrupted.
 
     Args:
-        agent: An agent, or its name or checkpoint for ``make_agent``. An agent object is copied and
-            never plays itself.
-        opponents: The agent in all other seats. With a list or tuple the agent plays each in turn,
-            and the result is a list.
-        rules: The rules, or the name of a preset. If None, the rules that a checkpoint was trained
+        agent: an agent, or its name or checkpoint for ``make_agent``. An agent object is copied,
+            and only its copies play.
+        opponents: the agent in all other seats. With a list or tuple, `agent` plays against one
+            after another, and the result is a list.
+        rules: the rules, or the name of a preset. If None, the rules that a checkpoint was trained
             for, else ``two_player``.
-        deals: Number of duplicate deals, 2 to 10,000,000.
-        seed: The same seed gives the same deals to all agents, and the same random numbers to
+        deals: the number of duplicate deals, 2 to 10,000,000.
+        seed: the same seed gives the same deals to all agents, and the same random numbers to
             agents with ``reseed(seed)``.
-        unit: ``deal`` or ``match``. A match is a pair of whole matches of two players, who see the
-            totals (``hearts_train.measure.duel``). The result is a ``MatchResults``.
-        save: File to which finished blocks of deals are written.
-        resume: Such a file, to be continued with the same arguments.
-        show: Shows the progress against each opponent. Silent by default.
+        unit: ``deal`` or ``match``. With ``match``, pairs of whole matches between two players are
+            played, who see the totals (``hearts_train.measure.duel``), and the result is a
+            ``MatchResults``.
+        save: a file to which finished blocks of deals are written. If None, nothing is saved.
+        resume: such a file, to continue with the same arguments. If None, start anew.
+        show: shows the progress against each opponent. By default nothing is shown.
         **settings: `isolate` (bool): if True, each player has its own process, which receives only
             what the player may see. `time_limit` (float): seconds that an isolated player may take
-            for one answer, of at most 32 decisions. If None, no limit. `workers` (int): number of
-            processes that play. The results are the same for any number. `backend` (str):
-            ``local`` or ``ray``, where they run.
+            for one answer, of at most 32 decisions. If None, no limit. `workers` (int): the number
+            of processes that play. The results are the same for any number. `backend` (str): where
+            these processes run, ``local`` or ``ray``.
 
     Raises:
-        HeartsError: an argument, agent or rule set is unknown, an agent cannot play the rules or
+        HeartsError: if an argument, agent or rule set is unknown, an agent cannot play the rules or
             cannot be copied, or the number of deals is out of range.
     """
     deals = check_deals(deals)
@@ -551,14 +554,15 @@ def evaluate(
 
 # ---- a picture -----------------------------------------------------------------------------------
 def plot(evaluations: Evaluation | Sequence[Evaluation], path: str | Path) -> None:
-    """Draw an agent's margins as bars with 95 % intervals in a PNG, SVG or PDF file.
+    """Draw the margins of an agent as bars with 95 % intervals, as PNG, SVG or PDF.
 
     Args:
-        evaluations: Results of ``evaluate`` over deals, one or several of one agent.
-        path: The file.
+        evaluations: one or several results of ``evaluate`` over deals, all of one agent.
+        path: the file.
 
     Raises:
-        HeartsError: matplotlib is not installed, there is no evaluation, or the suffix is another.
+        HeartsError: if matplotlib is not installed, there is no evaluation, or the suffix is none
+            of these.
     """
     file = check_path("path", path)
     given = [evaluations] if isinstance(evaluations, Result) else listed(evaluations)

@@ -1,15 +1,15 @@
-"""Best responses on decks with a too large tree: exact for each sampled deal.
+"""Best responses on decks whose tree is too large: exact for each sampled deal.
 
-Given its own hand, a best response faces few hidden hands. Everything that can follow is then small
-enough to enumerate (``hearts_env.solve.response``), above all if the agent does not mix. Its margin
-with that hand is exact. The mean over sampled deals, with the hands of both seats, is an unbiased
-estimate of the exploitability, not a lower bound.
+Given its own hand, a best response faces few hidden hands. It is then possible to enumerate
+everything that can follow (``hearts_env.solve.response``), above all if the agent does not mix. Its
+margin with that hand is exact. The mean over sampled deals, with the hands of both seats, is an
+unbiased estimate of the exploitability, not a lower bound.
 
-A best response that is asleep in the first tricks plays like the agent there. The agent therefore
-plays them against itself, and the enumeration starts from the position reached.
+A best response that does not attack in the first tricks plays like the agent there. So the agent
+plays these tricks against itself, and the enumeration starts from the position reached.
 
-The margin of the agent over itself from there on is subtracted. Over all deals and both seats it is
-0, so the mean stays the same, but most of the luck of the cards is removed.
+The margin of the agent over itself from that position on is subtracted. Its mean over all deals and
+both seats is 0, so the estimate stays unbiased, but most of the luck of the cards is removed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from hearts_train.measure.settings import WorkerSettings
 from hearts_train.store import misfit
 
 _SAMPLES = 512
-"""Random lines per seat of an estimate."""
+"""The number of random lines per seat of an estimate."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class HandBlock:
     """The margins with the two hands of a deal.
 
     Attributes:
-        first: Number of the deal.
-        won: Margins of a best response over the agent as the first leader and as the other player,
-            in points, each the mean over the agent's possible hands.
-        own: Margins of the agent over itself in the same places.
-        took: Processor time in seconds.
+        first: the number of the deal.
+        won: the margins of a best response over the agent as the first leader and as the other
+            player, in points, each the mean over the agent's possible hands.
+        own: the margins of the agent over itself in the same places.
+        took: the processor time in seconds.
     """
 
     first: int
@@ -71,7 +71,7 @@ class HandBlock:
         """Return the block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError: `record` is something else.
+            ValueError, TypeError: if `record` is something else.
         """
         if wrong := misfit(record, _SHAPE):
             raise ValueError(wrong)
@@ -96,8 +96,8 @@ class HandContest(Contest):
     ) -> None:
         """Make the agent as ``Contest`` does.
 
-        In tricks outside `awake`, counted from 1, the best response plays like the agent. If None,
-        it is awake in all tricks.
+        In tricks outside `awake`, counted from 1, the best response plays like the agent. If
+        `awake` is None, it attacks in all tricks.
         """
         super().__init__(
             [agent], rules, seed, pairings=lambda _: [(0, 0)], largest_block=1, **settings
@@ -141,9 +141,9 @@ def num_positions(rules: Rules, policy: Policy | None, awake: Sequence[int] | No
     """Estimate how many positions are enumerated for a deal, from random lines (Knuth 1975).
 
     Each position on a random line, from the first trick in `awake`, counts as many times as there
-    were choices on the way to it. The choices are all legal actions of the best response where it
-    is awake, and elsewhere the actions with positive probability in `policy` (if None, all). The
-    total is multiplied by the number of hands that the agent may hold at first.
+    were choices on the way to it. Where the best response attacks, the choices are all legal
+    actions. Elsewhere they are the actions with positive probability in `policy` (if None, all
+    actions). The total is multiplied by the number of hands that the agent may hold at first.
     """
     is_free, asleep = is_awake(awake), _tricks_asleep(awake)
     total = 0.0

@@ -1,8 +1,8 @@
 """The measured agents, and fresh players made from them for every seating.
 
-The entered agent never plays. Its copies play, as it was when entered: one for each seat of each
-seating of each block of deals. No player has therefore seen a deal before, and nothing that one
-remembers helps another. An isolated agent that runs foreign code is made in other processes only.
+The entered agent never plays. Copies of its state at entry play: one for each seat of each seating
+of each block of deals. So no player has seen a deal before, and nothing that a player remembers
+helps another player. An isolated agent that runs foreign code is made in other processes only.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ AgentLike = str | os.PathLike[str] | Player | AgentSpec
 def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int, Seat, Ints]]]:
     """Yield the players to act, round by round, until all games of a batch are over.
 
-    A round has the seats that are to act at its start, each with its player and its games. The
-    caller plays their actions.
+    A round lists the seats that are to act at its start, each with its player and its games. The
+    caller plays the actions.
     """
     for player in players:
         player.ready()
@@ -59,7 +59,7 @@ class Participant:
         only in such processes, one of which is started here to describe it and ended by ``close``.
 
         Raises:
-            HeartsError: the agent is unknown.
+            HeartsError: if the agent is unknown.
         """
         self.spec = AgentSpec.parse(agent)
         self.name = self.spec.label
@@ -80,13 +80,13 @@ class Participant:
 
     @property
     def agent(self) -> Agent:
-        """The agent, which never plays. Unavailable if only other processes may make it."""
+        """The agent, which never plays. It is unavailable if only other processes may make it."""
         assert self._agent is not None
         return self._agent
 
     @property
     def trained_on(self) -> int | None:
-        """The number of training decisions in its checkpoint, or None."""
+        """The number of training decisions in the agent's checkpoint, or None."""
         checkpoint = getattr(self._agent, "checkpoint", None)
         seen = checkpoint.training.get("decisions") if isinstance(checkpoint, Checkpoint) else None
         return seen if isinstance(seen, int) else None
@@ -110,7 +110,7 @@ class Participant:
         Before this, the digest of an agent made in other processes lacks its declared files.
 
         Raises:
-            HeartsError: the agent cannot play these rules.
+            HeartsError: if the agent cannot play these rules.
         """
         if self._probe is not None:
             self._probe.check_rules(rules)
@@ -126,7 +126,7 @@ class Participant:
         """Return a copy of the agent as it was entered, with random numbers from `seed`.
 
         Raises:
-            HeartsError: the agent can be neither copied nor made again.
+            HeartsError: if the agent can be neither copied nor made again.
         """
         return self.spec.fresh(self.agent, seed, self.name)
 
@@ -179,7 +179,7 @@ class Participant:
         return ""
 
     def close(self) -> None:
-        """End the process that describes the agent. Its players stay, and it can be copied."""
+        """End the process that describes the agent. Its players go on, and it can be copied."""
         if self._probe is not None:
             self._probe.close()
         elif self._agent is not None:
@@ -222,7 +222,7 @@ class Seat:
         return ask(self._player, views)
 
     def renew(self, seed: int) -> None:
-        """Replace the player by a fresh one. An isolated one keeps its process."""
+        """Replace the player with a fresh one. An isolated player keeps its process."""
         if isinstance(self._player, Isolated):
             self._player.reseed(seed)
         else:
@@ -231,7 +231,7 @@ class Seat:
         self._is_open = True
 
     def rest(self) -> None:
-        """Close the player after its games, unless it is isolated: its process is kept."""
+        """Close the player after its games, unless it is isolated, because its process is kept."""
         if not isinstance(self._player, Isolated):
             self.close()
 
@@ -263,7 +263,7 @@ def distinct_names(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...
     """Return the names of agents in results.
 
     Raises:
-        HeartsError: `agents` is not a list, or an agent is listed twice. `argument` begins the
+        HeartsError: if `agents` is not a list, or an agent is listed twice. `argument` begins the
             message.
     """
     if listed(agents) is None:
@@ -278,7 +278,7 @@ def distinct_names(argument: str, agents: Sequence[AgentLike]) -> tuple[str, ...
 
 
 def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None) -> Rules:
-    """Return the given rules. If None, those that a player was trained for, or ``two_player``."""
+    """Return `rules`. If None, the rules that a player was trained for, or ``two_player``."""
     if rules is None:
         own = (getattr(player, "rules", None) for player in players)
         rules = next((known for known in own if isinstance(known, Rules)), "two_player")
@@ -286,10 +286,10 @@ def rules_for(players: Sequence[Agent | Participant], rules: Rules | str | None)
 
 
 def trained_rules(agents: Sequence[AgentLike], *, isolate: bool = False) -> Rules | None:
-    """Return the rules of the first agent that states its rules of training, or None.
+    """Return the training rules of the first agent that states them, or None.
 
     Raises:
-        HeartsError: an agent is unknown.
+        HeartsError: if an agent is unknown.
     """
     found: Rules | None = None
     for agent in agents:
@@ -308,7 +308,7 @@ def enter(
     """Make each agent with its seed, and check that it can play the rules (``rules_for``).
 
     Raises:
-        HeartsError: an agent is unknown or cannot play the rules.
+        HeartsError: if an agent is unknown or cannot play the rules.
     """
     participants: list[Participant] = []
     try:
@@ -327,13 +327,13 @@ def check_same(participants: Sequence[Participant], digests: Sequence[str | None
     """Raise if an agent that was made again in another process differs from the entered one.
 
     Raises:
-        HeartsError: the digests differ.
+        HeartsError: if the digests differ.
     """
     for participant, digest in zip(participants, digests, strict=True):
         if participant.digest != digest:
             raise HeartsError(
                 f"agent: {participant.name!r} differs between this process and a worker; its file "
-                "has changed meanwhile, or is another on that machine"
+                "has changed meanwhile, or differs on that machine"
             )
 
 

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class WorkerSettings(TypedDict, total=False):
-    """Where the deals are played. The results are the same anywhere."""
+    """The place where the deals are played, which does not change the results."""
 
     workers: int | None
     backend: str

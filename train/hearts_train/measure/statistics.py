@@ -66,15 +66,15 @@ def rounded(value: float) -> float:
 
 # ---- the sequential test -------------------------------------------------------------------------
 TEST_VERSION = 1
-"""Version of the test. Raise it with any change of the looks, the LLR or the bounds, because a
+"""The version of the test. Raise it with any change of the looks, the LLR or the bounds, because a
 saved test must not be continued under other rules."""
 FIRST_LOOK = 64
-"""Deals before the first look. Fewer say too little about the variance."""
+"""The number of deals before the first look. Fewer deals say too little about the variance."""
 _STEP = 32
 _GROWTH = 16
 _POINTS = 241
 _WIDTH = 9.0
-"""Standard deviations within which densities are computed."""
+"""The number of standard deviations within which densities are computed."""
 
 LOW, HIGH, OPEN = "low", "high", "open"
 
@@ -92,10 +92,10 @@ class Question:
     """The hypotheses of a sequential test and its error rates.
 
     Attributes:
-        low: Mean margin of the lower hypothesis in points per deal.
-        high: Mean margin of the higher hypothesis in points per deal.
-        alpha: Probability of accepting `high` if the mean is `low`, at most.
-        beta: Probability of accepting `low` if the mean is `high`, at most.
+        low: the mean margin of the lower hypothesis in points per deal.
+        high: the mean margin of the higher hypothesis in points per deal.
+        alpha: the greatest probability of accepting `high` if the mean is `low`.
+        beta: the greatest probability of accepting `low` if the mean is `high`.
     """
 
     low: float = 0.0
@@ -107,7 +107,7 @@ class Question:
         """Check all fields.
 
         Raises:
-            HeartsError: `low` is not below `high`, or an error rate is not in (0, 0.5).
+            HeartsError: if `low` is not below `high`, or an error rate is not in (0, 0.5).
         """
         for name in ("low", "high", "alpha", "beta"):
             object.__setattr__(self, name, check_finite(name, getattr(self, name)))
@@ -143,11 +143,11 @@ class Look(NamedTuple):
     """The state of a sequential test at a look.
 
     Attributes:
-        deals: Duplicate deals so far.
-        mean: Their mean margin.
-        variance: Variance of the margins, including the pseudo-observation.
-        llr: Log likelihood ratio.
-        slope: Increase of `llr` per point in the sum of the margins.
+        deals: the number of duplicate deals so far.
+        mean: the mean margin so far.
+        variance: the variance of the margins, including the pseudo-observation.
+        llr: the log likelihood ratio.
+        slope: the increase of `llr` per point in the sum of the margins.
         verdict: ``low``, ``high`` or ``open``.
     """
 
@@ -171,7 +171,7 @@ class SequentialTest:
         """Start a test of `question` on margins from ``-reach`` to ``reach``.
 
         Raises:
-            HeartsError: a hypothesis is outside that range.
+            HeartsError: if a hypothesis is outside this range.
         """
         for name, value in (("low", question.low), ("high", question.high)):
             if not -reach < value < reach:
@@ -188,7 +188,7 @@ class SequentialTest:
         """Add the margins of the deals since the last look, and look.
 
         Args:
-            margins: ``(n,)`` one or more margins in points per deal.
+            margins: ``(n,)``, one or more margins in points per deal.
         """
         deals = (self.looks[-1].deals if self.looks else 0) + len(margins)
         self._count(margins)
@@ -217,10 +217,11 @@ class SequentialTest:
         self._counts = np.bincount(places, counts)
 
     def expected_left(self) -> float:
-        """Return about how many deals are left, if the LLR continues as so far.
+        """Return about how many deals are left, if the LLR keeps its course.
 
-        This is the smaller of the deals to the next bound at its mean rate, and of those until
-        chance alone takes it to a bound (Wald's identity). It is at most about 1.4 times the mean.
+        This is the smaller of two numbers: the deals until the LLR reaches the next bound at its
+        mean rate, and the deals until chance alone takes it to a bound (Wald's identity). It is at
+        most about 1.4 times the expected number.
         """
         state = self.looks[-1]
         below, above = self.question.bounds
@@ -255,14 +256,15 @@ class SequentialTest:
 def log_likelihood(levels: Floats, counts: Floats, mean: float) -> tuple[float, float]:
     """Return the empirical log likelihood of the mean `mean`, and its slope.
 
-    The likeliest distribution with this mean has probability ``counts / (total (1 + t (level -
-    mean)))`` at each level, for the one t that gives the mean (Owen 2001, section 2.9). The
-    likelihood is relative to that of the likeliest distribution with any mean.
+    The likeliest distribution with this mean has probability
+    ``counts / (total (1 + t (level - mean)))`` at each level, for the one t that gives the mean
+    (Owen 2001, section 2.9). The likelihood is relative to the likelihood of the likeliest
+    distribution with any mean.
 
     Args:
-        levels: ``(n,)`` distinct margins, ascending, the first below `mean` and the last above it.
-        counts: ``(n,)`` how often each margin was observed, above 0.
-        mean: The mean of the distribution.
+        levels: ``(n,)``, distinct margins, ascending, the first below `mean` and the last above it.
+        counts: ``(n,)``, the number of times that each margin was observed, above 0.
+        mean: the mean of the distribution.
 
     Returns:
         The log likelihood, at most 0, and its increase per point of the mean.
@@ -316,7 +318,7 @@ class _Paths:
             before = n
 
     def beyond(self, drift: float, total: float, *, above: bool) -> float:
-        """Return the probability to leave at this bound earlier, or to end at `total` or beyond."""
+        """Return the probability of an earlier exit at this bound, or of an end beyond `total`."""
         sign = 1.0 if above else -1.0
         chance, before = 0.0, 0
         for place, n in enumerate(self.deals):

@@ -1,8 +1,8 @@
 """Round robin: every agent plays every other on the same duplicate deals, and all are ranked.
 
-The ranking is by mean margin over the others. With more than two players, a pairing is played both
-ways: one i among copies of j, and one j among copies of i. The margin of i over j on a deal is then
-half the difference of the two.
+The ranking is by the mean margin over the other agents. With more than two players, a pairing is
+played both ways: one i among copies of j, and one j among copies of i. The margin of i over j on a
+deal is then half the difference of the two margins.
 
 All pairings play the same deals. An agent's mean margin over the others is therefore one series
 with a value per duplicate deal, and its interval is that of a mean.
@@ -41,11 +41,11 @@ from hearts_train.measure.statistics import Interval, mean_and_interval, rounded
 ELO = 400 / np.log(10)
 """Elo points per natural unit of strength: 400 points are odds of ten to one."""
 _OPEN_DUELS = 4
-"""With more pairings than this, the players' processes are ended after each block."""
+"""The most pairings that keep the processes of their players between blocks."""
 _MOST_STEPS = 200
 _PRIOR = 1e-4
-"""Share of each pairing's deals that counts as won equally by all players, to give even a player
-that won every deal a finite rating."""
+"""The share of each pairing's deals that counts as won equally by all players, so even a player
+that won every deal has a finite rating."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,18 @@ class Standing:
     """One line of a ranking.
 
     Attributes:
-        place: Place from 1. Equal margins share it.
-        agent: Name of the agent.
-        margin: Mean margin over all other agents, in points per deal.
+        place: the place, from 1. Equal margins share a place.
+        agent: the name of the agent.
+        margin: the mean margin over all other agents, in points per deal.
         ci95: 95 % interval of `margin` over duplicate deals.
-        rating: Strength on Elo's scale, from deals won. The mean of all agents is 0.
+        rating: the strength on Elo's scale, from deals won. The mean of all agents is 0.
         rating_ci95: 95 % interval of `rating`.
-        won: Share of the deals won. With more than two players only deals among copies of another
-            agent count.
-        moons: Moons shot per 100 deals and seat.
-        ms_per_decision: Milliseconds per decision with many games at once, the mean over pairings.
-        faults: Deals charged to the agent for a fault.
+        won: the share of the deals won. With more than two players, only deals among copies of
+            another agent count.
+        moons: the number of moons shot per 100 deals and seat.
+        ms_per_decision: the milliseconds per decision with many games at once, the mean over
+            pairings.
+        faults: the number of deals charged to the agent for a fault.
     """
 
     place: int
@@ -83,15 +84,15 @@ class Tournament:
     """The results of all pairings, and the ranking.
 
     Attributes:
-        agents: Names in the order entered.
-        rules: The rules in the form of ``Rules.from_text``.
-        deals: Duplicate deals per pairing.
-        seed: Seed of deals and agents.
-        evaluations: The result of each pairing by the places of its agents in `agents`, with more
-            than two players both ways.
-        standings: The ranking, best first. Ties are in the order entered.
+        agents: the names in the order entered.
+        rules: the rules in the form of ``Rules.from_text``.
+        deals: the number of duplicate deals per pairing.
+        seed: the seed of deals and agents.
+        evaluations: the result of each pairing, by the places of its agents in `agents`. With more
+            than two players, both ways.
+        standings: the ranking, best first. Ties are in the order entered.
         interrupted: True if play was stopped early.
-        command: The command that repeats the work, as in a ``Result``.
+        command: the command that repeats the work, as in a ``Result``.
     """
 
     agents: tuple[str, ...]
@@ -187,18 +188,19 @@ def tournament(
     Ctrl-C returns the deals that all pairings have finished.
 
     Args:
-        agents: Two or more agents, or their names or checkpoints.
-        rules: The rules, or the name of a preset. If None, as for ``evaluate``.
-        deals: Duplicate deals per pairing, 2 to 10,000,000.
-        seed: Seed of deals and agents.
-        save: File to which finished blocks of deals are written.
-        resume: Such a file, to be continued with the same arguments.
-        show: Shows the progress over all pairings. Silent by default.
+        agents: two or more agents, or their names or checkpoints.
+        rules: the rules, or the name of a preset. If None, the rules that a checkpoint was trained
+            for, else ``two_player``.
+        deals: the number of duplicate deals per pairing, 2 to 10,000,000.
+        seed: the seed of deals and agents.
+        save: a file to which finished blocks of deals are written. If None, nothing is saved.
+        resume: such a file, to continue with the same arguments. If None, start anew.
+        show: shows the progress over all pairings. By default nothing is shown.
         **settings: `isolate`, `time_limit`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
-        HeartsError: there are too few agents or deals, or an agent is entered twice, is unknown, or
-            cannot play the rules.
+        HeartsError: if there are too few agents or deals, or an agent is entered twice, is unknown,
+            or cannot play the rules.
     """
     deals = check_deals(deals)
     names = distinct_names("agents", agents)
@@ -242,7 +244,7 @@ def tournament(
 
 
 def _all_pairings(agents: int, rules: Rules) -> list[Pairing]:
-    """Return every pair of agents, with more than two players both ways."""
+    """Return every pair of agents. With more than two players, return each pair both ways."""
     pairings = list(itertools.combinations(range(agents), 2))
     return pairings + [(j, i) for i, j in pairings] * (rules.players > 2)
 
@@ -307,18 +309,18 @@ def bradley_terry(shares: Floats, pairings: Sequence[Pairing], copies: int, play
     The mean rating is 0.
 
     A player of strength a, alone against c copies of a player of strength b, wins with probability
-    exp(a) / (exp(a) + c exp(b)). For c = 1 this is the model of Bradley and Terry (1952), else that
-    of Plackett and Luce for the first place. The strengths maximise the likelihood. To first order,
-    a deal moves them in proportion to its distance from the mean shares. The intervals are
-    therefore those of the sandwich formula, which does not assume independent coin tosses.
+    exp(a) / (exp(a) + c exp(b)). For c = 1 this is the model of Bradley and Terry (1952), otherwise
+    the model of Plackett and Luce for the first place. The strengths maximise the likelihood. To
+    first order, a deal moves them in proportion to its distance from the mean shares. So the
+    intervals follow the sandwich formula, which does not assume independent coin tosses.
 
     Args:
         shares: ``(pairings, deals)``, the share of each deal that the first player of a pairing
             won.
-        pairings: For each pairing the single player and the player with copies. They must connect
+        pairings: for each pairing the single player and the player with copies. They must connect
             all players.
-        copies: Number of copies.
-        players: Number of players.
+        copies: the number of copies.
+        players: the number of players.
     """
     design = np.zeros((len(pairings), players))
     for row, (one, other) in enumerate(pairings):

@@ -70,10 +70,10 @@ class File:
     """A file below ``/static/``, compressed once.
 
     Attributes:
-        kind: The media type.
-        data: The content.
-        packed: The content, compressed.
-        tag: The entity tag.
+        kind: the media type.
+        data: the content.
+        packed: the content, compressed.
+        tag: the entity tag.
     """
 
     kind: str

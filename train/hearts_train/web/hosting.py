@@ -36,18 +36,18 @@ class Limits:
     """The limits for one browser, and for all together.
 
     Attributes:
-        message: Bytes of a message.
-        burst: Messages of a connection, or requests of an address to ``/api``, at once.
-        rate: Messages or requests a second after that.
-        connections: Connections in all.
-        connections_each: Connections of one address.
-        created: New tables of one address at once, and then within an hour.
-        listed: Unfinished tables in the list of a person, the latest ones.
-        live: Tables in memory.
-        stored: Tables on disk.
-        idle: Seconds after which a table without browsers leaves the memory.
-        waiting: Messages that wait for a slow browser. A browser with more may connect again.
-        gather: Seconds after which a table tells who has come and gone, in one message for all.
+        message: the largest message in bytes.
+        burst: the most messages of a connection, or requests of an address to ``/api``, at once.
+        rate: the messages or requests per second after that.
+        connections: the most connections in all.
+        connections_each: the most connections of one address.
+        created: the most new tables of one address at once, and then per hour.
+        listed: the most unfinished tables in a person's list, which has the latest.
+        live: the most tables in memory.
+        stored: the most tables on disk.
+        idle: the seconds after which a table without browsers leaves the memory.
+        waiting: the messages that wait for a slow browser. A browser with more may connect again.
+        gather: the seconds after which a table tells who has come and gone, in one message for all.
     """
 
     message: int = 16_384
@@ -65,7 +65,7 @@ class Limits:
 
 
 class Bucket:
-    """Limits how often something is done: a number at once, and a number a second after that."""
+    """A token bucket: `burst` events at once, and then `rate` events per second."""
 
     def __init__(
         self, burst: int, rate: float, clock: Callable[[], float] = time.monotonic
@@ -118,10 +118,10 @@ class Connection:
     """A browser's socket, with a queue for its messages and a limit on its requests.
 
     Attributes:
-        owner: The digest of the person's token, or "" before the first request.
-        address: The network address.
-        tables: The tables that it has opened.
-        bucket: The limit.
+        owner: the digest of the person's token, or "" before the first request.
+        address: the network address.
+        tables: the tables that it has opened.
+        bucket: the limit.
     """
 
     def __init__(self, socket: WebSocket, limits: Limits) -> None:

@@ -299,7 +299,7 @@ def table_message(
 
     Args:
         table: the table.
-        seat: the seat.
+        seat: the seat, or None for an onlooker.
         connected: for each seat, True if its person is present.
         watching: the number of people present without a seat.
     """

@@ -111,9 +111,9 @@ class Listed(Participant):
     """An agent on the list.
 
     Attributes:
-        name: The name for browsers.
-        entered: Its full name for ``make_agent``, and the digest of its code and weights.
-        workers: The threads in which it decides.
+        name: the name for browsers.
+        entered: its full name for ``make_agent``, and the digest of its code and weights.
+        workers: the threads in which it decides.
     """
 
     def __init__(self, spec: str, name: str) -> None:
@@ -193,7 +193,7 @@ class Players:
 
         Args:
             more: further agents, in any form that ``make_agent`` takes.
-            patience: seconds that an agent has per decision.
+            patience: the seconds that an agent has per decision.
 
         Raises:
             HeartsError: if one is unknown or cannot be made.

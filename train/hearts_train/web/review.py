@@ -72,8 +72,9 @@ def review(
     Args:
         record: the deal, finished or not.
         found: the result of ``analyse``. If None, the deal is analysed here.
-        progress: called with the number of actions done and of all actions.
-        since: number of the first action that is measured.
+        progress: called with the number of actions done and of all actions. If None, nothing is
+            called.
+        since: the number of the first action that is measured.
     """
     exact = is_exact(record.game.rules)
     if found is None or found.is_exact != exact:

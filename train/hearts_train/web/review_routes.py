@@ -82,8 +82,8 @@ class ReviewQueue:
     """Reviews deals for browsers.
 
     Attributes:
-        patience: Seconds that a deal may take.
-        most: Deals of all addresses that may wait or be under way.
+        patience: the seconds that a deal may take.
+        most: the most deals, of all addresses, that may wait or be under way.
     """
 
     def __init__(self, limits: Limits, patience: float = 60.0, most: int = 24) -> None:

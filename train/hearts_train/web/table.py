@@ -44,11 +44,11 @@ class Seat:
     """A seat of an agent or a person, or an open seat.
 
     Attributes:
-        agent: The agent's name on the server's list, or "".
-        spec: The agent's full name for ``make_agent``, or "". Browsers do not see it.
-        digest: The digest of the agent's code and weights, or None if the agent has none.
-        owner: The digest of the person's token, or "".
-        name: The person's name.
+        agent: the agent's name on the server's list, or "".
+        spec: the agent's full name for ``make_agent``, or "". Browsers do not see it.
+        digest: the digest of the agent's code and weights, or None if the agent has none.
+        owner: the digest of the person's token, or "".
+        name: the person's name.
     """
 
     agent: str = ""
@@ -71,19 +71,19 @@ class Table:
     file. In both cases nothing is done.
 
     Attributes:
-        id: The name in links.
-        rules: The rules of the game.
-        is_match: If True, deals are played to the end score.
-        seed: The secret seed of the agents and of the deals.
-        dealt_by: The creator's seed for the deals. If None, they follow from `seed`.
-        seats: The seats in order.
-        journal: The file. If None, the table is not saved.
-        begun: The text of the first deal as far as it was played elsewhere, or "".
-        number: The number of earlier deals, or matches.
-        seq: The number of the position. Moves, undone moves and new deals each add one.
-        fault: Why a card was played for the agent that acted last, or None.
-        ended: The deal that has just ended, or None once the next is dealt.
-        sheet: The score sheet of this match, or of this table's deals.
+        id: the name in links.
+        rules: the rules of the game.
+        is_match: if True, deals are played to the end score.
+        seed: the secret seed of the agents and of the deals.
+        dealt_by: the creator's seed for the deals. If None, they follow from `seed`.
+        seats: the seats in order.
+        journal: the file. If None, the table is not saved.
+        begun: the text of the first deal as far as it was played elsewhere, or "".
+        number: the number of earlier deals, or matches.
+        seq: the number of the position. Moves, undone moves and new deals each add one.
+        fault: why a card was played for the agent that acted last, or None.
+        ended: the deal that has just ended, or None once the next is dealt.
+        sheet: the score sheet of this match, or of this table's deals.
     """
 
     id: str
