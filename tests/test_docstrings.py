@@ -1,4 +1,4 @@
-"""Docstrings have one form, and describe the arguments that there are."""
+"""Docstrings and helps have one form, and describe the arguments that there are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
+
+from hearts_train.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("hearts_env", "agents/hearts_agents", "train/hearts_train")
@@ -139,5 +142,21 @@ def test_possessives_have_their_noun():
         f"{one.place}: {found[0]}"
         for one in ALL
         for found in _LONE_POSSESSIVE.finditer(re.sub(r"(?<!\w)'[^']*'|\s+", " ", one.text))
+    ]
+    assert not odd, "\n".join(odd)
+
+
+def test_helps_are_sentences():
+    commands = typer.main.get_command(app).commands.items()
+    helps = [
+        (f"hearts {name} {'/'.join(parameter.opts)}", parameter.help)
+        for name, command in commands
+        for parameter in command.params
+    ]
+    assert len(helps) > 100
+    odd = [
+        f"{place}: {text}"
+        for place, text in helps
+        if not text or text[-1] != "." or not text[0].isupper() or ";" in text
     ]
     assert not odd, "\n".join(odd)

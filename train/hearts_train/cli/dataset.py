@@ -50,7 +50,7 @@ def dataset(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change what is recorded; repeat the option for more. format=parquet,minari: "
+            help="Change what is recorded. Repeat the option for more. format=parquet,minari: "
             "tables, episodes or both. observation=NAME, reward=NAME: an encoder and a reward of "
             "the environment, by default flat and margin. "
             "exact=true|false: in tables of two players, the exact value of each card.",

@@ -236,8 +236,8 @@ def benchmark(
         typer.Option(
             "--track",
             metavar="NAME",
-            help="The game: two_player, mini, micro, classic or party-5. Default: the one that a "
-            "checkpoint was trained for, else two_player.",
+            help="The game: two_player, mini, micro, classic or party-5. Default: the game "
+            "that a checkpoint was trained for, else two_player.",
         ),
     ] = None,
     split: Annotated[

@@ -150,8 +150,8 @@ TimeLimit = Annotated[
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        help="Seconds that an agent may take to answer, for up to 32 decisions at once; a late "
-        "answer forfeits their deals. Needs --isolate. Default: no limit.",
+        help="Seconds that an agent may take for one answer, to at most 32 decisions. A late "
+        "answer forfeits the deals of these decisions. Needs --isolate. Default: no limit.",
     ),
 ]
 Workers = Annotated[
@@ -159,8 +159,8 @@ Workers = Annotated[
     typer.Option(
         "--workers",
         metavar="N",
-        help="Processes that play. The results are the same for any number. Default: 1; with Ray, "
-        "one per core.",
+        help="Processes that play. The results are the same for any number. Default: 1, or with "
+        "Ray one per core.",
     ),
 ]
 Backend = Annotated[

@@ -39,7 +39,7 @@ def train(
         str | None,
         typer.Argument(
             metavar="CONFIG",
-            help="A config file, or the name of a shipped one: demo (two minutes; the default), "
+            help="A config file, or the name of a shipped one: demo (the default, two minutes), "
             "smoke (seconds), mini, mini_selfplay, classic, maskable, champion, champion_small, "
             "champion_taught, champion_classic.",
         ),
@@ -49,7 +49,7 @@ def train(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change a setting of the config, as in ppo.ent_coef=0.02; repeat the option for "
+            help="Change a setting of the config, as in ppo.ent_coef=0.02. Repeat the option for "
             "more.",
         ),
     ] = None,
@@ -59,8 +59,8 @@ def train(
             "--seed",
             parser=read_seed,
             metavar=SEED_FORM,
-            help="Seed of the run: a number, or @FILE to read it from a file. Default: that of the "
-            "config, usually 0.",
+            help="Seed of the run: a number, or @FILE to read it from a file. Default: the seed "
+            "in the config, usually 0.",
         ),
     ] = None,
     seeds: Annotated[
