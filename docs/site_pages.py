@@ -2,6 +2,7 @@
 
 - The side bar has the headings of ``docs/index.md`` and, below each, the pages of its table.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
+- Each tutorial can be downloaded as a Jupyter notebook.
 - The reference, in ``docs/reference``, which git ignores, documents what the packages export in
   ``__all__``, what the pages import beside that, and what these functions return; no list of names
   is written by hand.
@@ -19,8 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import citation
 import parts
 import typer
+from tables import TOKEN
 
 from hearts_env.encoders import ENCODERS
 from hearts_train.cli.app import app
@@ -28,6 +31,7 @@ from hearts_train.console import group_of
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
+TUTORIALS = DOCS / "tutorials"
 
 BUILT = {
     "reference/api.rst": "Python",
@@ -84,8 +88,60 @@ def prepared(text: str, page: Path) -> str:
         for heading, rows in {**sections(text), "On this site": built}.items():
             lines = "".join(f"{title} <{path}>\n" for title, path in rows)
             text += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{lines}```\n"
+    if page.parent == TUTORIALS:
+        file = f"../reference/notebooks/{page.stem}.ipynb"
+        text = re.sub(
+            r"(?<=^# ).*\n", rf"\g<0>\n{{download}}`As a notebook <{file}>`\n", text, count=1
+        )
     text = _OUTPUT.sub("```{code-block} text\n:class: output\n\n", text)
     return _LINK.sub(rewrite, text)
+
+
+# ---- notebooks -----------------------------------------------------------------------------------
+def notebook(text: str) -> Any:
+    """Return a tutorial as a notebook. Python blocks and pictures of values are its code cells.
+
+    The outputs are left out. Links to other pages lead to the published site, if there is one.
+    """
+    from nbformat import v4
+
+    home = citation.link(citation.project(), "Documentation").rstrip("/")
+
+    def linked(link: re.Match[str]) -> str:
+        page = os.path.relpath((TUTORIALS / link["target"]).with_suffix(".html"), DOCS)
+        is_page = home and link["target"].endswith(".md") and not page.startswith("..")
+        return f"[{link['text']}]({home}/{page}{link['anchor'] or ''})" if is_page else link["text"]
+
+    cells: list[Any] = []
+
+    def add(kind: str, source: str) -> None:
+        if kind == "markdown":
+            source = _LINK.sub(linked, source)
+            if cells and cells[-1].cell_type == kind:
+                cells[-1].source += f"\n\n{source.strip()}" * bool(source.strip())
+                return
+        if source.strip():
+            make = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
+            cells.append(make(source.strip(), id=f"cell-{len(cells)}"))
+
+    place = 0
+    for found in TOKEN.finditer(text):
+        add("markdown", text[place : found.start()])
+        place = found.end()
+        if found["code"] is not None:
+            is_run = "no-run" not in found["flags"]
+            add(
+                *("code", found["code"])
+                if is_run
+                else ("markdown", found[0].replace(" no-run", ""))
+            )
+        elif found["name"].startswith("shown "):
+            add("code", found["name"].removeprefix("shown ").partition(" as ")[0])
+        elif found["name"] != "output":
+            add("markdown", found["body"])
+    add("markdown", text[place:])
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
 # ---- the reference of Python ---------------------------------------------------------------------
@@ -255,7 +311,9 @@ def arrays() -> str:
 
 
 def write_pages(folder: Path) -> None:
-    """Write every generated page that has changed."""
+    """Write every generated page and notebook that has changed."""
+    from nbformat import v4
+
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     bibtex = readme.partition("```bibtex\n")[2].partition("```")[0]
     pages = {f"{name}.rst": text for name, text in api_pages().items()} | {
@@ -269,9 +327,12 @@ def write_pages(folder: Path) -> None:
     for name in ("CHANGELOG", "CONTRIBUTING"):
         include = f".. include:: ../../{name}.md\n   :parser: myst_parser.sphinx_\n"
         pages[f"{name.lower()}.rst"] = include
-    (folder / "api").mkdir(parents=True, exist_ok=True)
+    for page in sorted(TUTORIALS.glob("*.md")):
+        made = notebook(page.read_text(encoding="utf-8"))
+        pages[f"notebooks/{page.stem}.ipynb"] = f"{v4.writes(made)}\n"
     for name, text in pages.items():
         path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

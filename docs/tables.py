@@ -40,11 +40,12 @@ from parts import PARTS, pages, rows
 from hearts_env.encoders import ENCODERS
 
 DOCS = Path(__file__).resolve().parent
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"^```python(?P<flags>[^\n]*)\n(?P<code>.*?)^```[ ]*$"
     r"|<!-- generated: (?P<name>.+?) -->\n(?P<body>.*?)<!-- end -->",
     re.DOTALL | re.MULTILINE,
 )
+"""A Python block of a page, or a generated part."""
 _RUN = r"(output|shown)\b"
 """Parts that need the page's blocks to be run."""
 
@@ -150,7 +151,7 @@ def render(text: str, name: str = "page", *, run: bool | None = None, write: boo
         return f"<!-- generated: {found['name']} -->\n{body}<!-- end -->"
 
     with empty_folder():
-        return _TOKEN.sub(renew, text)
+        return TOKEN.sub(renew, text)
 
 
 def main() -> None:

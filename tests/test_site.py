@@ -10,10 +10,11 @@ import importlib
 import importlib.util
 import re
 
+import pytest
 import typer
 
 from hearts_train.cli.app import app
-from tests.test_docs import load_script, parts
+from tests.test_docs import blocks_of, load_script, parts, tables
 
 site = load_script("site_pages")
 DOCS = site.DOCS
@@ -25,6 +26,46 @@ def test_side_bar_has_every_page_once() -> None:
     written = {page.relative_to(DOCS).as_posix() for page in parts.pages()} - {"index.md"}
     assert len(rows) == len(set(rows))
     assert set(rows) == written
+
+
+# ---- notebooks -----------------------------------------------------------------------------------
+TUTORIALS = [pytest.param(page, id=page.stem) for page in sorted(site.TUTORIALS.glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_notebook_has_code_and_words_of_page(page) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    made = site.notebook(page.read_text(encoding="utf-8"))
+    nbformat.validate(made)
+    code = [cell.source for cell in made.cells if cell.cell_type == "code"]
+    assert [source for source in code if not source.isidentifier()] == [
+        block.strip() for block in blocks_of(page)
+    ]
+    words = "\n".join(cell.source for cell in made.cells if cell.cell_type == "markdown")
+    assert "generated" not in words
+    assert re.findall(r"^#+ .*", words, re.M) == re.findall(
+        r"^#+ .*",
+        re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M),
+        re.M,
+    )
+    assert not re.search(r"\]\((?!https://)", words)  # the file has no neighbours
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_notebook_runs_and_prints_outputs_of_page(page) -> None:
+    pytest.importorskip("nbformat")
+    text = page.read_text(encoding="utf-8")
+    names, printed = {"__name__": "__main__"}, ""
+    with tables.empty_folder():
+        for cell in site.notebook(text).cells:
+            if cell.cell_type == "code":
+                printed += tables.run_block(cell.source, page.name, 0, names)
+                if cell.source.isidentifier():  # a notebook draws it
+                    assert names[cell.source]._repr_svg_().startswith("<svg")
+    outputs = re.findall(r"<!-- generated: output -->\n```text\n(.*?)```", text, re.S)
+    for output in outputs:
+        assert output.rstrip() in printed
 
 
 # ---- the reference -------------------------------------------------------------------------------
