@@ -214,7 +214,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             players: the number of players, for presets with several. If None, the usual number.
             episode: ``deal`` for one deal, ``match`` for deals until the end score.
             reward: ``margin``, ``points``, ``trick``, ``win`` or, under rules that settle in chips,
-                ``chips``; see `Rewarder`.
+                ``chips`` (see `Rewarder`).
             observation: an encoder or its name.
             dtype: the dtype of the encoder's array: ``int8``, ``float32`` or ``float16``. If None,
                 the encoder's own, which is int8 for most.

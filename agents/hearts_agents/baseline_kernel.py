@@ -314,7 +314,7 @@ def start_of(r: k.Vector, v: k.Vector, player: int, aware: int) -> Start:
 def playout_margin(
     r: k.Vector, v: k.Vector, start: Start, card: int, kitty: int, memory: PlayoutMemory
 ) -> int:
-    """Play the value `card` and the rest of the deal; return the player's ``kernel.margin_sum``.
+    """Play the value `card` and the rest of the deal. Return the player's ``kernel.margin_sum``.
 
     The rules of play are implemented here again, without the history and without the voids that
     plays prove, because playing whole states takes twice as long. `kitty` is the mask of cards that

@@ -262,8 +262,8 @@ def mean_rows(
 ) -> None:
     """Write each legal card's mean value over all worlds into `means`, for each view.
 
-    `means` is ``(len(vectors), num_actions)``. Not written are illegal actions, and the rows of
-    views with more than MAX_HANDS worlds or without a card to play.
+    `means` is ``(len(vectors), num_actions)``. Elements of illegal actions do not change. Neither
+    do rows of views with more than MAX_HANDS worlds or without a card to play.
     """
     for i in range(len(vectors)):
         v = vectors[i]

@@ -405,7 +405,7 @@ def path_name(path: str | os.PathLike[str]) -> str:
 
 
 def quoted_path(path: str | os.PathLike[str]) -> str:
-    """Return ``path_name`` for a shell's command line."""
+    """Return ``path_name``, quoted for the command line of a shell."""
     return shlex.quote(path_name(path))
 
 

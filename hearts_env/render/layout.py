@@ -1,6 +1,6 @@
 """The layout of the table: from a `TablePicture` to shapes.
 
-Only this module decides how a drawing looks; `svg` and `pixels` draw the same list of shapes. The
+Only this module decides how a drawing looks. `svg` and `pixels` draw the same list of shapes. The
 viewer sits at the bottom, the next seat to the left, and so on clockwise. Units are pixels of a
 picture 960 wide and 720 high.
 """
@@ -144,7 +144,7 @@ def background() -> list[Item]:
 
 
 def _header(picture: TablePicture) -> list[Item]:
-    """Draw the upper corners: the game and its progress; the turn and the state of hearts."""
+    """Draw the upper corners: left the game and its progress, right the turn and the hearts."""
     left, right, width = _MARGIN + 4, WIDTH - _MARGIN - 4, 210.0
     stage = phase_title(picture.phase)
     if picture.phase == "play":
@@ -410,7 +410,7 @@ def _chips(cards: tuple[str, ...], x: float, y: float, *, per_row: int, rows: in
 
 
 def _panel(x: float, y: float, w: float, h: float, edge: str | None = None) -> Rect:
-    """Return a dark plate; with an edge, it looks lit."""
+    """Return a dark plate. With an edge it looks lit."""
     if edge is None:
         return Rect(x, y, w, h, 9, fill=PLATE, opacity=0.94)
     return Rect(x, y, w, h, 9, fill=PLATE, opacity=0.96, stroke=edge, stroke_width=2.0)

@@ -2,7 +2,7 @@
 
 Renderers see only a `TablePicture`, so its maker decides how much the viewer may know. A closed
 hand is only a number of cards, so no renderer can show its cards. Cards are names such as ``"QS"``
-(rank, then suit); seats are indices ``0 .. players - 1``.
+(rank, then suit). Seats are indices ``0 .. players - 1``.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class TreeSize:
 
     @functools.cached_property
     def gigabytes(self) -> float:
-        """The total of both, in 10^9 bytes."""
+        """The memory of tree and solver, in 10^9 bytes."""
         return (self.tree_bytes + self.solver_bytes) / 1e9
 
     def __str__(self) -> str:

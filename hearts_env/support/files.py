@@ -195,7 +195,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """Return the kind of a path: ``file``, ``folder`` or ``other``; "" if nothing exists there.
+    """Return the kind of a path: ``file``, ``folder`` or ``other``, or "" if there is nothing.
 
     The kind is also "" if the name is too long for the system or has a null character.
     """

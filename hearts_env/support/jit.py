@@ -181,7 +181,7 @@ class _NoCache(NullCache):
 
 
 unsaved: list[str] = []
-"""Reasons why compiled code was not saved in this process; empty if all of it was."""
+"""The reasons why compiled code was not saved in this process, empty if all of it was."""
 _has_warned = False
 
 

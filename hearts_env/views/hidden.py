@@ -28,10 +28,11 @@ def unseen_mask(r: Vector, v: Vector, player: int) -> int:
 def hidden_cards(
     r: Vector, v: Vector, player: int, possible: Vector, certain: Vector, sizes: Vector
 ) -> None:
-    """Write for each owner the unseen cards that it can have, those it must have, and its number.
+    """Write the unseen cards that each owner can have and must have, and their number.
 
-    The arrays have ``MAX_PLAYERS + 1`` elements, the kitty at ``[players]``. The elements of the
-    observer are 0. Only facts that `player` may know are read.
+    `possible` and `certain` get bit masks, `sizes` the number of unseen cards of the owner. The
+    arrays have ``MAX_PLAYERS + 1`` elements, the kitty at ``[players]``. The elements of `player`
+    are 0. Only facts that `player` may know are read.
     """
     players = r[k.R_PLAYERS]
     unseen = unseen_mask(r, v, player)

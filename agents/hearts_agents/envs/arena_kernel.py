@@ -89,7 +89,7 @@ def draw_episodes(
         r: the rules' vector.
         games: numbers of games.
         seeds: the seed of each game's sequence, ``(num_games,)``.
-        episode_counts: the number of episodes drawn so far, ``(num_games,)``; incremented.
+        episode_counts: the number of episodes drawn so far, ``(num_games,)``, which is incremented.
         episode_seeds: written, ``(num_games,)``.
         seat: the learner's seat. If -1, it is drawn.
         cast: written.

@@ -141,8 +141,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
 
         Args:
             seed: determines the cards, the seat, the opponents and their random numbers, through
-                ``episode_seed``. If None, the sequence of episodes goes on that the last seed
-                began, or a random one if there was none.
+                ``episode_seed``. If None, the sequence of episodes that the last seed began goes
+                on. If no seed was given before, the sequence is random.
             options: the options of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``, ``game``.
                 In a given game, opponents play up to the learner's turn. If None, the cards are
                 dealt from the seed.

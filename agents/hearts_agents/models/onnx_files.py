@@ -43,7 +43,7 @@ def whole_model(model: bytes, path: Path) -> bytes:
 
     Raises:
         HeartsError: if a file with weights is missing or outside the folder.
-        Exception: if the content is not an ONNX model; of any type.
+        Exception: if the content is not an ONNX model. It may be of any type.
     """
     return _whole(model, "model", _Weights(path))
 

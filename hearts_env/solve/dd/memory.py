@@ -374,7 +374,7 @@ def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
 
 # ---- the vector ----------------------------------------------------------------------------------
 Kind = tuple[int, int, int]
-"""The form of a suit's points: PLAIN, MARKS or MANY; points of plain and of marked cards."""
+"""The form of a suit's points: PLAIN, MARKS or MANY, and the points of plain and marked cards."""
 
 
 def make_memory(rules: Rules, log2_bytes: int, endgames: int) -> k.Vector:

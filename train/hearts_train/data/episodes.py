@@ -123,8 +123,8 @@ class Episodes:
         """Return the episodes in an untrusted file.
 
         Raises:
-            Exception: if the file is damaged or has other arrays than a part with `options`; of any
-                type.
+            Exception: if the file is damaged or has other arrays than a part with `options`. It may
+                be of any type.
         """
         with np.load(io.BytesIO(data)) as arrays:  # it refuses pickles
             if any(info.compress_size != info.file_size for info in arrays.zip.infolist()):

@@ -253,7 +253,7 @@ def _record(number: int, files: dict[str, bytes], options: DatasetOptions) -> di
     """Return the record of a part, from its files.
 
     Raises:
-        Exception: if a file is damaged or belongs to another part; of any type.
+        Exception: if a file is damaged or belongs to another part. It may be of any type.
     """
     games, _, episodes = _names(number)
     counts: list[dict[str, Any]] = []

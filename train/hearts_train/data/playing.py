@@ -1,7 +1,7 @@
 """Play the games of a dataset, and compute the rewards and exact values of their decisions.
 
 Each part of a dataset has its own players, seeded by the dataset's seed and the number of the part.
-A part is therefore the same in any process. No evaluation plays these deals, whatever its seed.
+A part is therefore the same in any process. No evaluation with any seed plays these deals.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def counts_of(games: bytes) -> dict[str, Any]:
     """Return the counts of a part (see ``Episodes.counts``) from its untrusted table of games.
 
     Raises:
-        Exception: if the table is damaged or has other columns; of any type.
+        Exception: if the table is damaged or has other columns. It may be of any type.
     """
     columns = ["decisions", "shooter", "scores"]
     table = pq.read_table(io.BytesIO(games), columns=columns, schema=games_schema()).to_pydict()

@@ -65,7 +65,7 @@ Pairs = Annotated[Int, Field(ge=MIN_DEALS, le=MAX_DEALS)]
 
 
 class Named(Enum):
-    """The kinds of things that a setting may name, all of which may be code."""
+    """The kinds of objects that a setting may name. All of them may be code."""
 
     AGENT = "agent"
     MODULE = "torch module"

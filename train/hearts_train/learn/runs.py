@@ -350,7 +350,7 @@ class RunFolder(History):
 
     @cached_property
     def final(self) -> list[dict[str, Any]]:
-        """The final evaluation (``final_evaluation``)."""
+        """The final evaluation, one record per opponent. It is empty until all are done."""
         return final_evaluation(self.path)
 
     @property

@@ -59,7 +59,7 @@ class HandBlock:
 
     @property
     def gain(self) -> float:
-        """The gain of a best response over the agent's own play, the mean of both hands."""
+        """The gain of a best response over the agent's own play, as the mean over both hands."""
         return (sum(self.won) - sum(self.own)) / 2
 
     def to_json(self) -> dict[str, Any]:

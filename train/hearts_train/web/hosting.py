@@ -85,7 +85,7 @@ class Bucket:
 
 
 class Buckets:
-    """A bucket for each address, except those not seen for long."""
+    """A bucket for each address. The address seen least recently is forgotten."""
 
     def __init__(self, burst: int, rate: float) -> None:
         self._burst, self._rate = burst, rate
