@@ -18,7 +18,7 @@ from hearts_train.web.review import review
 
 IMAGE = Path(__file__).parent / "images" / "board.png"
 NAMES = ("standard", "pro")  # players without a network, which play the same on every processor
-SEED = 4
+SEED = 9
 FLAGS = ["--headless", "--no-sandbox", "--hide-scrollbars", "--virtual-time-budget=10000"]
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "board.html"
         page.write_bytes(board_page([review(deal())]))
-        picture = [f"--screenshot={IMAGE}", "--window-size=1180,1000", page.as_uri()]
+        picture = [f"--screenshot={IMAGE}", "--window-size=1180,1040", page.as_uri()]
         subprocess.run([chromium, *FLAGS, *picture], check=True)
 
 
