@@ -38,7 +38,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "board.html"
         page.write_bytes(board_page([review(deal())]))
-        picture = [f"--screenshot={IMAGE}", "--window-size=1180,1040", page.as_uri()]
+        picture = [f"--screenshot={IMAGE}", "--window-size=1180,1070", page.as_uri()]
         subprocess.run([chromium, *FLAGS, *picture], check=True)
 
 

@@ -65,6 +65,7 @@ export class Felt {
   update(table) {
     this.build(table);
     const {points, tricks_taken: tricks, dealer, phase, winner} = table.facts;
+    const hasDealer = table.rules.fields.first_lead === "eldest_hand";
     const getter = table.view && table.isMyTurn && phase === "pass"
       ? table.receiver(table.near) : null;
     table.seats.forEach((seat, index) => {
@@ -79,7 +80,7 @@ export class Felt {
       marks.replaceChildren(...[
         isTurn && el("span", {class: "to-play", title: "to play"}, "▶",
           el("span", {class: "unseen", text: " to play"})),
-        dealer === index && table.rules.fields.first_lead === "eldest_hand" && el("span", {class: "dealer", title: "dealer", text: "D",
+        hasDealer && dealer === index && el("span", {class: "dealer", title: "dealer", text: "D",
           "aria-label": "dealer", role: "img"}),
         getter === index && el("span", {class: "gets", text: `gets ${table.passCount}`}),
         isAway && index !== table.you && el("span", {class: "gone", text: "away"}),

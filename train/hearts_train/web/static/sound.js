@@ -8,9 +8,13 @@ const VOLUME = 0.05;
 /** @type {AudioContext|null} */
 let audio = null;
 
-/** Plays one of them, once the person has pressed something: browsers allow none before. @param {"card"|"trick"} kind */
+/**
+ * Plays one of them, once the person has pressed something: browsers allow none before.
+ * @param {"card"|"trick"} kind
+ */
 export function sound(kind) {
-  if (setting("sound") !== "on" || document.hidden || !navigator.userActivation?.hasBeenActive) return;
+  const isAllowed = navigator.userActivation?.hasBeenActive;
+  if (setting("sound") !== "on" || document.hidden || !isAllowed) return;
   audio ??= new AudioContext();
   const [frequency, seconds] = TONES[kind];
   const start = audio.currentTime;
