@@ -1,7 +1,7 @@
 """BenchMARL trains MAPPO: one policy for both seats of the parallel environment.
 
-What one seat wins the other loses. So the critic gives each seat a value of its own. By default,
-it gives one value for all agents, as for a team.
+The two seats have opposite rewards, so the critic gives each seat a value of its own. The default
+is one value for all agents, as for a team.
 
 pip install . -r examples/requirements/benchmarl_mappo.txt
 python examples/benchmarl_mappo.py

@@ -211,7 +211,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
         Args:
             rules: a preset's name, or any `Rules`.
-            players: the number of players, for presets with several. If None, the usual number.
+            players: the number of players, for presets with several. If None, the preset's default.
             episode: ``deal`` for one deal, ``match`` for deals until the end score.
             reward: ``margin``, ``points``, ``trick``, ``win`` or, under rules that settle in chips,
                 ``chips`` (see `Rewarder`).

@@ -283,7 +283,7 @@ def legal_leads(r: Vector, s: Vector, hand: int) -> int:
 
 @inlined
 def unbroken_company(r: Vector) -> int:
-    """Return the cards beside which a hand may lead a heart before hearts are broken, as a mask."""
+    """Return as a mask the other cards that a hand may hold and yet lead an unbroken heart."""
     if r[R_UNBROKEN_LEAD] == SPADES_OR_HEARTS:
         return r[R_SUIT_MASK + SPADES]
     if r[R_UNBROKEN_LEAD] == QUEEN_FREES_HEARTS:
@@ -344,7 +344,7 @@ def penalty_at_stake(r: Vector, s: Vector) -> int:
 
 @jit
 def score(r: Vector, s: Vector, p: int) -> int:
-    """Return the score of player `p`. Before the end, it has the points so far and no moon."""
+    """Return the score of player `p`. Before the end, return it as if the deal stopped now."""
     if s[REVOKER] >= 0:
         return penalty_at_stake(r, s) if p == s[REVOKER] else 0
     shooter = s[SHOOTER]

@@ -187,7 +187,7 @@ def check_awake(awake: Any) -> tuple[int, ...] | None:
         return tuple(sorted({check_number("awake", trick, 1, k.MAX_CARDS) for trick in tricks}))
     except TypeError:
         raise HeartsError(
-            f"awake: {quoted(awake)} are not tricks; give numbers of tricks, like range(7, 14)"
+            f"awake: {quoted(awake)} is not a list of tricks; give their numbers, like range(7, 14)"
         ) from None
 
 

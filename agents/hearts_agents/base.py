@@ -121,7 +121,7 @@ def check_has_card(view: PlayerView) -> None:
     """Raise unless the player of `view` has a card to play."""
     if view.phase != "play" or not view.legal_mask:
         raise HeartsError(
-            f"view: player {view.player} has no card to play; give the view of a player who has"
+            f"view: player {view.player} has no card to play; give the view of the player to act"
         )
 
 

@@ -180,7 +180,10 @@ def plain_action(r: k.Vector, v: k.Vector, policy: int, rng: Numbers) -> int:
 # ---- pro -----------------------------------------------------------------------------------------
 @jit
 def combinations(n: int, size: int) -> int:
-    """Return the number of ways to choose `size` of `n` cards, or one above MAX_COMBINATIONS."""
+    """Return the number of ways to choose `size` of `n` cards.
+
+    If there are more than MAX_COMBINATIONS, return some number above it.
+    """
     count = 1
     for i in range(size):
         count = count * (n - i) // (i + 1)

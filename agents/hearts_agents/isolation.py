@@ -110,8 +110,8 @@ class Isolated(Agent):
             agent: a spec, from which the process makes the agent, or an agent object, which is
                 sent. The process must be able to import its class.
             rules: the rules to play. If None, the agent only describes itself.
-            seed: the seed of its random numbers. If None, it needs none, because it only describes
-                itself.
+            seed: the seed of its random numbers. If None, 0. An agent that only describes itself
+                needs none.
             time_limit: the seconds per answer, after which the process is ended. If None, no limit.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The code of users: permission to run it, its errors, its import, and its way to processes.
+"""The code of users: permission to run it, its errors, its import, and its way to other processes.
 
 ``allow_code`` permits files that can run code. ``blamed`` turns every exception of a user's code
 into a one-line error. ``find_code`` imports an agent named ``my_agent.py:MyAgent`` or
@@ -33,7 +33,7 @@ from hearts_env.support.files import kind_of
 from hearts_env.support.interrupts import signals_apart
 
 TRUST = "HEARTS_ALLOW_CODE"
-"""The environment variable that, if it is 1, permits to load files that can run code.
+"""The environment variable that, if it is 1, permits loading files that can run code.
 
 Child processes inherit it.
 """

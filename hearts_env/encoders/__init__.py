@@ -103,7 +103,7 @@ class Encoding:
         self.step = step_row if type(encoder) is FlatEncoder else None
 
     def observe(self, state: Array, player: int, out: Array | None = None) -> Array:
-        """Return the observation that `player` has of `state`. If `out` is None, in a new array.
+        """Return the observation that `player` has of `state`, a new array if `out` is None.
 
         Raises:
             HeartsError: if a built-in encoder cannot write to `out`.
@@ -150,7 +150,7 @@ def encoding(observation: str | Encoder, rules: Rules) -> Encoding:
 
 
 def _writes_many(kind: type) -> bool:
-    """Return True if the class that last overrides one of the two has ``write_many``.
+    """Return True if the most derived class with ``write`` or ``write_many`` has ``write_many``.
 
     A subclass that overrides ``write`` alone would otherwise get observations of its base class.
     """

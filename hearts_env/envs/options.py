@@ -55,7 +55,7 @@ def begin(
     if (game := given.get("game")) is not None:
         for name in RESET_OPTIONS:
             if name != "game" and given.get(name) is not None:
-                raise HeartsError(f"{name}: the given game has its own {name}; omit one of them")
+                raise HeartsError(f"{name}: the given game has its own; omit {name} or game")
         begun = check_begun("game", game, rules)
         if not is_match:
             return None, begun

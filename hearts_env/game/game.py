@@ -481,7 +481,7 @@ class Game(Position):
 
     @classmethod
     def from_text(cls, text: str) -> Game:
-        """Parse a hand history of one game, and check its play.
+        """Return the game of a hand history, after checking its play.
 
         Raises:
             NotationError: if a line is invalid, or there is not exactly one game. The message names

@@ -45,7 +45,7 @@ def load(rules: str | Rules = "two_player", players: int | None = None, **parame
 
     Args:
         rules: a preset's name, text for ``Rules.from_text``, or any `Rules`.
-        players: the number of players, for presets with several. If None, the usual number.
+        players: the number of players, for presets with several. If None, the preset's default.
         **parameters: the other `PARAMETERS`.
 
     Returns:

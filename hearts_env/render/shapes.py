@@ -127,7 +127,7 @@ def rect_contour(x: float, y: float, w: float, h: float, radius: float) -> Conto
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return the width of a sans-serif text approximately: at least as wide as it is drawn."""
+    """Estimate the width of a sans-serif text, usually a little too large."""
     em = sum(_NARROW if c in _THIN else _WIDE if c in _FAT else _USUAL for c in text)
     return em * size * (1.06 if bold else 1.0)
 

@@ -55,7 +55,7 @@ def _one_of(choices: tuple[Any, ...], doc: str, **meanings: str) -> Any:
 
 
 def _number(default: int | None, low: int, high: int, doc: str) -> Any:
-    """Return a field with a number from `low` to `high`. If the default is None, also with None."""
+    """Return a field with a number from `low` to `high`, or None if that is the default."""
     return _value(default, doc, range=(low, high))
 
 

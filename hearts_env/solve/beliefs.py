@@ -160,7 +160,7 @@ def check_view(view: PlayerView) -> None:
     """Raise unless the view has exact worlds.
 
     Raises:
-        HeartsError: if the game is not for two players, or the cards are not being played.
+        HeartsError: if the game is not for two players, or cards are still being passed.
     """
     check_is("view", view, PlayerView, "give game.view(player)")
     check_two_players(view.rules)

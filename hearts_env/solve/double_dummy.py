@@ -63,7 +63,7 @@ class TranspositionTable:
 
         Args:
             rules: the rules, or a preset's name.
-            log2_bytes: the size of the table is ``2 ** log2_bytes`` bytes, 14 to 34.
+            log2_bytes: the base-2 logarithm of the size of the table in bytes, 14 to 34.
             endgames: positions of up to this many cards per hand are solved now, 0 to 7. None are
                 solved if the deck or the points do not suit the table (`docs/worlds.md`).
 

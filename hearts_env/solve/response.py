@@ -38,7 +38,7 @@ ALL = 1_000
 TIE = 1e-9
 """The largest difference between equal values. Of equal cards the lowest is played."""
 _ROUND = 0.5 - 1e-6
-"""Added before rounding down, because sums may fall a little short of exact halves."""
+"""Added before rounding down. Halves go down, even if a rounding error has moved them a little."""
 _MOST_ROWS = 1 << 16
 """The most worlds in one step, which takes 50 MB."""
 _ACTIONS = 64

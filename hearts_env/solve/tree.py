@@ -253,7 +253,7 @@ class Tree:
         )
 
     def blocks(self, player: int, size: int = 4096) -> Iterator[tuple[int, BatchView]]:
-        """Yield the number of the first information set and the views, `size` sets at a time."""
+        """Yield `player`'s information sets, `size` at a time: the first one's number and views."""
         begin = 0
         for vectors in self._walk.views(player, size):
             yield begin, BatchView(self.rules, vectors, np.full(len(vectors), player, np.int64))

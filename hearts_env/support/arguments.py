@@ -203,7 +203,7 @@ def check_array(
 ) -> NDArray[Any]:
     """Return `value` if it is an array of finite numbers with the shape and dtype of `like`.
 
-    With `has_infinite`, a number may be infinite where the number of `like` is.
+    With `has_infinite`, a number need not be finite where the number of `like` is not.
     """
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"

@@ -113,7 +113,7 @@ def _spread(builder: Any, word: Any) -> Any:
 
 
 _HAS_BIT_MASKS = binding.get_host_cpu_features().get("avx512bw", False)
-"""If True, one instruction turns bits into bytes. On other processors it takes many."""
+"""If True, one instruction turns bits into bytes. Other processors need many."""
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:

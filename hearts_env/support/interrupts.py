@@ -111,7 +111,9 @@ def interruptible() -> Iterator[None]:
 def noted_interrupt(
     noted: Callable[[], None] | None = None, *, twice: bool = False
 ) -> Iterator[Callable[[], int]]:
-    """Note signals in this block. Yield a function that returns the number of a signal, or 0.
+    """Note signals in this block, and do not raise them.
+
+    Yield a function that returns the number of a signal, or 0.
 
     Args:
         noted: called on the first signal. If None, nothing is called.
@@ -149,9 +151,9 @@ _RAISING = (*SIGNALS, *(getattr(signal, name) for name in ("SIGALRM",) if hasatt
 def signals_apart() -> Iterator[Callable[[], None]]:
     """Run code that may raise anything. Yield a function that raises the exception of a signal.
 
-    Ctrl-C raises inside any code, here the code of a user. A caller that catches the exceptions of
-    that code would also catch the signal, and the code may have caught it before. So call the
-    function in the ``except`` clause and at the end of the block::
+    Ctrl-C and other signals raise inside any code, here the code of a user. A caller that catches
+    the exceptions of that code would also catch the signal, and the code may have caught it before.
+    So call the function in the ``except`` clause and at the end of the block::
 
         with signals_apart() as check_signals:
             try:

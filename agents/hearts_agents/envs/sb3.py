@@ -52,7 +52,7 @@ class HeartsSB3VecEnv(VecEnv):
         Args:
             num_envs: the number of environments.
             rules: a preset's name, or any `Rules`.
-            players: the number of players, for presets with several. If None, the usual number.
+            players: the number of players, for presets with several. If None, the preset's default.
             seed: the seed of the first environment, from which the others count up. If None, the
                 seeds are random. A later ``seed(n)``, which models call, takes effect at the next
                 reset.

@@ -53,8 +53,8 @@ def save_policy(
         greedy: if True, the player takes the legal action with the highest output. If False, it
             samples from the softmax of the outputs of legal actions. ``PATH?greedy=true`` or
             ``false`` overrides this.
-        activation: the activation between the layers, ``relu`` or ``tanh``. If None, the
-            activations in `layers`.
+        activation: the activation between the layers, ``relu`` or ``tanh``. If None, the one in
+            `layers`. It is required if `layers` has several linear layers and no activation.
         training: facts about the training to record, as a mapping of JSON types. ``name`` is the
             player's name, ``decisions`` the number of decisions that it learned from. If None, no
             facts.

@@ -363,7 +363,10 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
 
 @inner
 def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
-    """Return cards that are numbered without gaps as bits in their lanes. Each suit has its end."""
+    """Spread cards, numbered without gaps, to the lanes of their suits.
+
+    The first three suits end at `end_1` to `end_3`.
+    """
     return (
         cards & ((1 << end_1) - 1)
         | (cards >> end_1 & ((1 << end_2 - end_1) - 1)) << 8
@@ -470,7 +473,7 @@ def _write_endgames(mem: k.Vector, starts: dict[int, int], first: int) -> None:
 def _endgame_starts(
     lengths: list[int], endgames: int, kinds: list[Kind], *, alike: bool
 ) -> tuple[dict[int, int], int]:
-    """Return where the positions begin, for each combination of suit lengths, and their number."""
+    """Return where the positions of each combination of suit lengths begin, and their number."""
     starts: dict[int, int] = {}
     size = 0
     marked = [s for s, kind in enumerate(kinds) if kind[0] == d.MARKS]

@@ -1,4 +1,4 @@
-"""The keywords that the functions of users share (``hearts_env.support.keywords``)."""
+"""The keywords that several public functions share (see ``hearts_env.support.keywords``)."""
 
 from __future__ import annotations
 

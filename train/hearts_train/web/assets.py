@@ -36,7 +36,7 @@ _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
 def index() -> bytes:
-    """Return the page that every address shows."""
+    """Return the page of the lobby, the tables and the board, also for unknown addresses."""
     return (STATIC / "index.html").read_bytes()
 
 

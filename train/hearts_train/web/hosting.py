@@ -46,7 +46,8 @@ class Limits:
         live: the most tables in memory.
         stored: the most tables on disk.
         idle: the seconds after which a table without browsers leaves the memory.
-        waiting: the messages that wait for a slow browser. A browser with more may connect again.
+        waiting: the messages that wait for a slow browser. One with more is cut off, and may
+            connect again.
         gather: the seconds after which a table tells who has come and gone, in one message for all.
     """
 
@@ -522,7 +523,9 @@ class TableManager:
     def _check_room(self, browser: Connection) -> None:
         """Refuse another table if an address has made many of late, or the disk has too many."""
         if self.folder.num_tables >= self.limits.stored:
-            raise Refusal("too_many_tables", "the server keeps no more tables; ask its owner")
+            raise Refusal(
+                "too_many_tables", "the server keeps no more tables; ask its owner to remove some"
+            )
         if not self._created.take(browser.address):
             text = "too many new tables from this address; wait a few minutes"
             raise Refusal("too_many_tables", text)

@@ -174,9 +174,9 @@ def costliest(record: Record, seat: int, progress: Progress = no_progress) -> Js
 
     Returns:
         ``choices``: the number of its cards that were not forced. ``lost``: the points that these
-        cards gave away. ``card``: the costliest one, or
-        None if no card was a slip or a blunder. It has ``at``, the number of actions before it,
-        ``trick``, ``played``, ``best``, a better card, and ``lost``, the points given away.
+        cards gave away. ``card``: the costliest one, or None if no card was a slip or a
+        blunder. It has ``at``, the number of actions before it, ``trick``, ``played``, ``best``, a
+        better card, and ``lost``, the points given away.
 
     Raises:
         HeartsError: if there is no such seat.
