@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench import peers
-from bench.peers import Measure, aec, rate
+from bench.peers import Measure, aec, in_jax, rate
 from hearts_agents import make_agent
 from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
@@ -48,7 +48,8 @@ GROUPS = {
     "observed": "one game from Python, observed at every decision",
     "kernel": "compiled random playouts",
     "batch": "many games: masks and flat observations at every decision",
-    "jax": "1,024 games of two_player beside the same in JAX",
+    "jax": "4,096 games in one program of JAX, by processor second",
+    "compile": "compiling that program, processor time",
     "vector": "Gymnasium's vector environment, opponents inside",
     "train": "training, by processor second",
     "players": "players, one decision",
@@ -56,7 +57,11 @@ GROUPS = {
 }
 """What is compared with what, in the order of the tables."""
 
-_RATES = [(group, title) for group, title in GROUPS.items() if group not in ("players", "start")]
+_RATES = [
+    (group, title)
+    for group, title in GROUPS.items()
+    if group not in ("players", "start", "compile")
+]
 _ROUNDS = 5
 _BOT = Path(__file__).resolve().parents[1] / "examples" / "bots" / "low_bot.py"
 _C = "C, one core"
@@ -219,8 +224,8 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         for way in _BATCHES:
             yield "batch", f"{way}, {preset}", "decisions/s", part(_batch, rules, way)
     two = Rules.preset("two_player")
-    yield "jax", f"{_Way(1024)}", "decisions/s", part(_batch, two, _Way(1024))
-    yield "jax", "hearts_env.jax(1024), all cores", "decisions/s", part(_jax, two, 1024)
+    for rules in (two, Rules.preset("mini")):
+        yield from in_jax(part(_in_jax, rules), f"hearts_env.jax, {rules.name}")
     for opponent in ("standard_trump", "pro"):
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     for games in _SIZES:
@@ -351,30 +356,8 @@ def _batch(rules: Rules, way: _Way) -> Measure:
     return _steps(games, batch.random_actions, step)
 
 
-def _jax(rules: Rules, games: int) -> Measure:
-    """The same in one program of JAX, on the device that it finds."""
-    jax, ours = importlib.import_module("jax"), importlib.import_module("hearts_env.jax")
-    env, count = ours.Hearts(rules), 0
-    compiled = jax.jit(jax.vmap(ours.auto_reset(env.step, env.init)))
-    state = jax.vmap(env.init)(jax.random.split(jax.random.key(3), games))
-
-    @jax.jit
-    def choose(count: int, masks: Any) -> Any:
-        choice, deals = jax.random.split(jax.random.key(count))
-        actions = jax.random.categorical(choice, jax.numpy.log(masks))
-        return actions, jax.random.split(deals, games)
-
-    def draw() -> Any:
-        nonlocal count
-        count += 1
-        return jax.block_until_ready(choose(count, state.legal_action_mask))
-
-    def step(drawn: Any) -> None:
-        nonlocal state
-        state = jax.block_until_ready(compiled(state, *drawn))
-
-    step(draw())  # compiles
-    return _steps(games, draw, step)
+def _in_jax(rules: Rules) -> Any:
+    return importlib.import_module("hearts_env.jax").Hearts(rules)
 
 
 def _steps(games: int, draw: Callable[[], Any], step: Callable[[Any], object]) -> Measure:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,6 @@ import numpy as np
 from hearts_env import __version__
 from hearts_env import kernel as k
 from hearts_env.cards import HEARTS, SPADES
-from hearts_env.encoders.features import TOTAL_STEPS
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import DealError, HeartsError, RulesError, needs
@@ -37,6 +37,12 @@ except ImportError:
     raise HeartsError(f"jax: hearts_env.jax {needs('jax')}") from None
 
 __all__ = ["Hearts", "State", "auto_reset"]
+
+_Word = jnp.uint32
+"""A set of cards: bit i is the card ``rules.deck[i]``."""
+
+_Pair = tuple[jax.Array, jax.Array]
+"""A set of cards per seat."""
 
 _VARIED = ("removed", "hand_size", "trump", "card_points", "moon_points")
 """The fields of a deal that may differ from ``two_player``."""
@@ -69,12 +75,12 @@ class State:
     truncated: jax.Array
     legal_action_mask: jax.Array
     _step_count: jax.Array  # cards played
-    _hands: jax.Array  # cards held, (2, cards), like the next three
-    _played: jax.Array
-    _taken: jax.Array
-    _excluded: jax.Array  # cards that the play has excluded from the hand
-    _voids: jax.Array  # suits shown void, (2, 4)
-    _trick: jax.Array  # the lead of the unfinished trick, (cards,)
+    _hands: _Pair
+    _played: _Pair
+    _taken: _Pair
+    _excluded: _Pair  # cards that the play has excluded from the hand
+    _voids: _Pair  # all cards of the suits shown void
+    _trick: jax.Array  # the lead of the unfinished trick, uint32
     _first_leader: jax.Array
     _mover: jax.Array  # current_player, which an illegal action does not change
 
@@ -105,7 +111,7 @@ class Hearts:
                 points of cards and moon, and the end of a match may differ from ``two_player``.
 
         Raises:
-            RulesError: if another rule differs.
+            RulesError: if another rule differs, or the deck has more than 32 cards.
         """
         self.rules = Rules.make(rules)
         varied = {field: getattr(self.rules, field) for field in _VARIED}
@@ -115,20 +121,32 @@ class Hearts:
                 "deck of it such as mini, or BatchGame for other rules"
             )
         r, self.num_actions = self.rules.vector, self.rules.num_actions
+        if self.num_actions > 32:
+            raise RulesError(
+                f"rules: a deck of {self.num_actions} cards is not supported in JAX; take at most "
+                "32 cards, or BatchGame for larger decks"
+            )
         self._blocks = FlatEncoder().blocks(self.rules)
         self.observation_shape = FlatEncoder().space(self.rules).shape
-        self._suits = r[k.R_SUIT_OF :][: self.num_actions] == np.arange(4)[:, None]
-        self._points = r[k.R_POINTS_OF :][: self.num_actions].astype(np.int32)
-        self._trumps = self._suits[r[k.R_TRUMP]] & (r[k.R_TRUMP] >= 0)
+        suits, points = (r[start:][: self.num_actions] for start in (k.R_SUIT_OF, k.R_POINTS_OF))
+        self._deck = _mask(suits >= 0)
+        self._suits = [_mask(suits == suit) for suit in range(4)]
+        self._hearts, self._trumps = self._suits[HEARTS], _mask(suits == r[k.R_TRUMP])
         # A player who leads an unbroken heart holds none of these.
-        self._others = ~(self._suits[HEARTS] | self._suits[SPADES])
+        self._others = _mask((suits != HEARTS) & (suits != SPADES))
+        self._penalties = _mask(points > 0)
+        self._worth = [(int(worth), _mask(points == worth)) for worth in np.unique(points)]
+        # The bits that each block of an observation shows of its mask.
+        self._bits = {block.name: np.arange(block.size, dtype=np.uint32) for block in self._blocks}
+        worth_points = np.flatnonzero(points).astype(np.uint32)
+        self._bits |= dict.fromkeys(("taken_0", "taken_1"), worth_points)
 
     def init(self, key: jax.Array) -> State:
         """Shuffle and deal with a key of ``jax.random``. Return the state before the first card."""
-        drawn, card = jax.random.bits(key, (self.num_actions,)), jnp.arange(self.num_actions)
-        # A card's place is the number of cards before it: on a CPU 6 times faster than sorting.
-        before = (drawn < drawn[:, None]) | (drawn == drawn[:, None]) & (card < card[:, None])
-        return self.deal(before.sum(1) // self.rules.hand_size == jnp.arange(2)[:, None])
+        size, cards = self.rules.hand_size, self.num_actions
+        counts = [math.comb(cards, size), math.comb(cards - size, size)]
+        drawn = jax.random.randint(key, (2,), 0, np.array(counts, np.uint32), _Word)
+        return self._begin(self._hands_of(drawn))
 
     def deal(self, hands: Any) -> State:
         """Begin a known deal.
@@ -148,29 +166,9 @@ class Hearts:
             raise DealError(
                 f"hands: shape {shape} is not that of two hands; give (2, {self.num_actions}) bool"
             )
-        hands = jnp.array(hands, bool)
-        # Each field has a buffer of its own, so that `jax.jit` can take a state as a donation.
-        cards = functools.partial(jnp.zeros_like, hands)
-        # The lowest card dealt leads.
-        leader = jnp.where(hands[0, hands.any(0).argmax()], 0, 1).astype(jnp.int32)
-        state = State(
-            current_player=leader,
-            observation=cards(),
-            rewards=jnp.zeros(2, jnp.float32),
-            terminated=jnp.bool_(False),
-            truncated=jnp.bool_(False),
-            legal_action_mask=cards()[0],
-            _step_count=jnp.int32(0),
-            _hands=hands,
-            _played=cards(),
-            _taken=cards(),
-            _excluded=cards(),
-            _voids=jnp.zeros((2, 4), bool),
-            _trick=cards()[0],
-            _first_leader=jnp.array(leader),
-            _mover=jnp.array(leader),
-        )
-        return self._show(state)
+        bits = jnp.asarray(hands, bool).astype(_Word) << jnp.arange(self.num_actions, dtype=_Word)
+        one, two = bits.sum(1, dtype=_Word)
+        return self._begin((one, two))
 
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """Play a card and return the new state.
@@ -183,126 +181,203 @@ class Hearts:
             action: the action, int32.
             key: ignored, because play is deterministic. It may be None.
         """
-        card = jnp.arange(self.num_actions) == action
-        is_legal = (card & state.legal_action_mask).any()
+        action = jnp.asarray(action)
+        is_card = (action >= 0) & (action < self.num_actions)
+        card = self._legal(state) & _if(is_card, _Word(1) << action.astype(_Word))
         is_loser = jnp.arange(2) == state.current_player
         revoked = state.replace(
+            current_player=jnp.int32(0),
             rewards=jnp.where(is_loser, -1, 1).astype(jnp.float32),
             terminated=jnp.bool_(True),
         )
         over = state.replace(rewards=jnp.zeros_like(state.rewards))
-        after = _where(is_legal, self._play(state, card), revoked)
-        seat = jnp.where(is_legal, after.current_player, 0)
-        after = after.replace(
-            current_player=seat,
-            observation=self.observe(after, seat),
-            legal_action_mask=self._legal(after) | ~is_legal,
-        )
-        return _where(state.terminated, over, after)
+        after = _where(card != 0, self._play(state, card), revoked)
+        return self._show(_where(state.terminated, over, after))
 
     def observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:
         """Return a player's ``flat`` observation, ``(size,) int8``. If None, the current player."""
         player = state.current_player if player_id is None else player_id
-        seats, led = jnp.array([player, 1 - player]), self._suit_of(state._trick)
-        unseen = ~(state._hands[player] | state._played.any(0))
-        winner = (state._played & state._trick).any(1)  # the leader, while the trick has one card
-        leader = jnp.where(state._trick.any(), winner, jnp.arange(2) == state._mover)
-        is_over = self._is_over(state)
+        hand, is_over, has_lead = _of(state._hands, player), self._is_over(state), state._trick != 0
+        # The leader takes the trick while it has one card.
+        leader = jnp.where(has_lead, 1 - state._mover, state._mover)
+
+        def seat(number: jax.Array) -> jax.Array:
+            return _Word(1) << (number ^ player).astype(_Word)
+
         facts = {
-            "hand": state._hands[player],
+            "hand": hand,
             "trick": state._trick,
-            "may_hold_1": unseen & ~state._excluded[1 - player],
-            "led_suit": led,
-            "winner": winner[seats],
-            "leader": leader[seats] & ~is_over,
-            "first_leader": seats == state._first_leader,
-            "to_move": (player == state._mover) & ~is_over,
-            "broken": self._is_broken(state),
-            "phase": jnp.arange(4) == jnp.where(is_over, k.OVER, k.PLAY),
+            "may_hold_1": self._deck
+            & ~(hand | _all(state._played) | _of(state._excluded, 1 - player)),
+            "led_suit": self._suits_in(state._trick),
+            "winner": _if(has_lead, seat(leader)),
+            "leader": _if(~is_over, seat(leader)),
+            "first_leader": seat(state._first_leader),
+            "to_move": _if(~is_over & (player == state._mover), _Word(1)),
+            "broken": _if(self._is_broken(state), _Word(1)),
+            "phase": _Word(1) << jnp.where(is_over, _Word(k.OVER), _Word(k.PLAY)),
         }
         for away in range(2):
-            facts[f"played_{away}"] = state._played[seats[away]]
-            facts[f"taken_{away}"] = state._taken[seats[away]][self._points != 0]
-            facts[f"voids_{away}"] = state._voids[seats[away]]
-            facts[f"total_{away}"] = jnp.zeros(TOTAL_STEPS, bool)  # a deal on its own
-        parts = [jnp.atleast_1d(facts[block.name]) for block in self._blocks]
-        return jnp.concatenate(parts).astype(jnp.int8)
+            facts[f"played_{away}"] = _of(state._played, player ^ away)
+            facts[f"taken_{away}"] = _of(state._taken, player ^ away)
+            facts[f"voids_{away}"] = self._suits_in(_of(state._voids, player ^ away))
+            facts[f"total_{away}"] = _Word(0)  # a deal on its own
+        parts = [facts[block.name] >> self._bits[block.name] & 1 for block in self._blocks]
+        return jnp.concatenate([part.astype(jnp.int8) for part in parts])
+
+    def _hands_of(self, numbers: jax.Array) -> _Pair:
+        """Return the first hand with one number, and the second with the other from the rest.
+
+        All combinations of cards that a hand can be are numbered from 0, the ones with the lowest
+        card first.
+        """
+        size, cards = self.rules.hand_size, self.num_actions
+        # How many combinations have the lowest card, by the cards above it and the hand's size.
+        having = np.array(
+            [
+                [math.comb(above, m - 1) if m else 0 for m in range(size + 1)]
+                for above in range(cards)
+            ],
+            np.uint32,
+        )
+
+        def give(card: jax.Array, dealt: Any) -> Any:
+            """Give a card to the first hand, the second or the kitty."""
+            one, two, need_one, need_two, first, second = dealt
+            above, bit = cards - 1 - card, _Word(1) << card.astype(_Word)
+            with_one = jnp.asarray(having)[above, need_one]
+            to_one = first < with_one
+            with_two = jnp.asarray(having)[above - need_one, need_two]  # of those not in the first
+            to_two = ~to_one & (second < with_two)
+            return (
+                one | _if(to_one, bit),
+                two | _if(to_two, bit),
+                need_one - to_one,
+                need_two - to_two,
+                first - _if(~to_one, with_one),
+                second - _if(~to_one & ~to_two, with_two),
+            )
+
+        none, need = _Word(0), jnp.int32(size)
+        # On a CPU this is faster than to sort the cards, for which a number per card must be drawn.
+        return jax.lax.fori_loop(0, cards, give, (none, none, need, need, *numbers))[:2]
+
+    def _begin(self, hands: _Pair) -> State:
+        """Return the state before the first card."""
+        # Each field has a buffer of its own, so that `jax.jit` can take a state as a donation.
+        none = functools.partial(jnp.zeros_like, hands[0])
+        lowest = _all(hands) & -_all(hands)
+        leader = jnp.where(hands[0] & lowest, 0, 1).astype(jnp.int32)
+        state = State(
+            current_player=leader,
+            observation=none(),
+            rewards=jnp.zeros(2, jnp.float32),
+            terminated=jnp.bool_(False),
+            truncated=jnp.bool_(False),
+            legal_action_mask=none(),
+            _step_count=jnp.int32(0),
+            _hands=hands,
+            _played=(none(), none()),
+            _taken=(none(), none()),
+            _excluded=(none(), none()),
+            _voids=(none(), none()),
+            _trick=none(),
+            _first_leader=jnp.array(leader),
+            _mover=jnp.array(leader),
+        )
+        return self._show(state)
 
     def _show(self, state: State) -> State:
         """Return the state with its mask and observation."""
-        shown = state.replace(legal_action_mask=self._legal(state))
-        return shown.replace(observation=self.observe(shown))
+        legal = jnp.where(state.terminated, self._deck, self._legal(state))
+        mask = (legal >> jnp.arange(self.num_actions, dtype=_Word) & 1).astype(bool)
+        return state.replace(legal_action_mask=mask, observation=self.observe(state))
 
     def _legal(self, state: State) -> jax.Array:
         """Return the acting player's legal actions, see ``kernel.legal_mask``."""
-        hand = state._hands[state.current_player]
-        follow = hand & self._cards_of(self._suit_of(state._trick))
-        lowest = jnp.arange(self.num_actions) == hand.argmax()
+        hand = _of(state._hands, state.current_player)
+        follow = hand & self._suit_of(state._trick)
         ladder = [
-            (self._is_over(state), jnp.ones_like(hand)),
-            (follow.any(), follow),
-            (state._trick.any(), hand),
-            (~state._played.any(), lowest),
-            (self._is_broken(state) | ~(hand & self._others).any(), hand),
+            (follow != 0, follow),
+            (state._trick != 0, hand),
+            (_all(state._played) == 0, hand & -hand),
+            (self._is_broken(state) | (hand & self._others == 0), hand),
         ]
         conditions, cards = zip(*ladder, strict=True)
-        return jnp.select(conditions, cards, hand & ~self._suits[HEARTS])
+        return jnp.select(conditions, cards, hand & ~self._hearts)
 
     def _is_over(self, state: State) -> jax.Array:
         """Return whether all cards have been played."""
-        return ~state._hands.any()
+        return _all(state._hands) == 0
 
     def _is_broken(self, state: State) -> jax.Array:
         """Return whether a heart has been played, or a player has not followed suit."""
-        return (state._played & self._suits[HEARTS]).any() | state._voids.any()
+        return _all(state._played) & self._hearts | _all(state._voids) != 0
 
     def _suit_of(self, card: jax.Array) -> jax.Array:
-        """Return the one-hot suit of a one-hot card, or zeros for no card."""
-        return (self._suits & card).any(1)
+        """Return all cards of a card's suit, or no cards for no card."""
+        return functools.reduce(
+            jnp.bitwise_or, (_if(card & suit != 0, suit) for suit in self._suits)
+        )
 
-    def _cards_of(self, suit: jax.Array) -> jax.Array:
-        """Return all cards of a one-hot suit."""
-        return (self._suits & suit[:, None]).any(0)
+    def _suits_in(self, cards: jax.Array) -> jax.Array:
+        """Return the suits of some cards, one bit per suit."""
+        held = (_if(cards & suit != 0, _Word(1 << i)) for i, suit in enumerate(self._suits))
+        return functools.reduce(jnp.bitwise_or, held)
 
     def _play(self, state: State, card: jax.Array) -> State:
-        """Play a legal, one-hot card, like ``kernel.play_card``."""
-        me, trick, seats = state.current_player, state._trick, jnp.arange(2)[:, None]
+        """Play a legal card, like ``kernel.play_card``."""
+        me, trick = state.current_player, state._trick
         suit, led = self._suit_of(card), self._suit_of(trick)
-        is_lead, is_first = ~trick.any(), ~state._played.any()
-        is_void = ~is_lead & (suit != led).any()
+        is_lead, is_first = trick == 0, _all(state._played) == 0
+        is_void = ~is_lead & (suit != led)
         # Cards that this play excludes. The first lead is the lowest card in both hands.
-        is_alone = is_lead & ~is_first & suit[HEARTS] & ~self._is_broken(state)
-        absent = is_alone & self._others | is_void & self._cards_of(led)
-        below = is_first & (jnp.arange(self.num_actions) < card.argmax())
+        is_alone = is_lead & ~is_first & (card & self._hearts != 0) & ~self._is_broken(state)
+        void = _if(is_void, led)
+        excluded = _with(state._excluded, me, void | _if(is_alone, self._others))
+        below = _if(is_first, card - 1)
         # The highest trump takes the trick, else the highest card of the led suit.
-        beats = jnp.where(is_void, (card & self._trumps).any(), card.argmax() > trick.argmax())
+        beats = jnp.where(is_void, card & self._trumps != 0, card > trick)
         taker = jnp.where(beats, me, 1 - me)
-        taken = state._taken | (seats == taker) & ~is_lead & (trick | card)
-        hands = state._hands & ~card
-        is_over = ~hands.any()
+        taken = _with(state._taken, taker, _if(~is_lead, trick | card))
+        hands = state._hands[0] & ~card, state._hands[1] & ~card
+        is_over = _all(hands) == 0
         scores = self._score(taken)
+        margin = _if(is_over, scores[1] - scores[0]) / jnp.float32(self.rules.max_margin)
         mover = jnp.where(is_lead, 1 - me, taker)
         return state.replace(
-            current_player=jnp.where(is_over, 0, mover),
-            rewards=is_over * (scores[::-1] - scores) / jnp.float32(self.rules.max_margin),
+            current_player=_if(~is_over, mover),
+            rewards=jnp.stack([margin, -margin]),
             terminated=is_over,
             _step_count=state._step_count + 1,
             _hands=hands,
-            _played=state._played | (seats == me) & card,
+            _played=_with(state._played, me, card),
             _taken=taken,
-            _excluded=state._excluded | below | (seats == me) & absent,
-            _voids=state._voids | (seats == me) & is_void & led,
-            _trick=is_lead & card,
+            _excluded=(excluded[0] | below, excluded[1] | below),
+            _voids=_with(state._voids, me, void),
+            _trick=_if(is_lead, card),
             _mover=mover,
         )
 
-    def _score(self, taken: jax.Array) -> jax.Array:
+    def _score(self, taken: _Pair) -> tuple[jax.Array, ...]:
         """Return the scores at the end, like ``kernel.score``."""
-        has_penalty = (taken & (self._points > 0)).any(1)
-        bonus = (taken * np.minimum(self._points, 0)).sum(1)
-        moon = bonus + jnp.where(has_penalty, 0, self.rules.moon_points)
+        has_penalty = [cards & self._penalties != 0 for cards in taken]
         is_shot = has_penalty[0] != has_penalty[1]
-        return jnp.where(is_shot, moon, (taken * self._points).sum(1))
+
+        def points(cards: jax.Array) -> jax.Array:
+            counts = [
+                (worth, jax.lax.population_count(cards & mask)) for worth, mask in self._worth
+            ]
+            return sum(worth * count.astype(jnp.int32) for worth, count in counts)
+
+        moons = (
+            points(cards & ~self._penalties) + jnp.where(has, 0, self.rules.moon_points)
+            for cards, has in zip(taken, has_penalty, strict=True)
+        )
+        return tuple(
+            jnp.where(is_shot, moon, points(cards))
+            for cards, moon in zip(taken, moons, strict=True)
+        )
 
 
 def auto_reset(
@@ -325,6 +400,31 @@ def auto_reset(
         return _where(after.terminated, new, after)
 
     return step
+
+
+def _mask(cards: Any) -> np.uint32:
+    """Return the set of cards for which an array of the deck is True."""
+    return np.uint32(sum(1 << int(card) for card in np.flatnonzero(cards)))
+
+
+def _if(condition: jax.Array, value: Any) -> jax.Array:
+    """Return a value where the condition holds, else 0."""
+    return jnp.where(condition, value, jnp.zeros_like(value))
+
+
+def _of(pair: _Pair, seat: jax.Array) -> jax.Array:
+    """Return the cards of a seat."""
+    return jnp.where(seat == 0, pair[0], pair[1])
+
+
+def _all(pair: _Pair) -> jax.Array:
+    """Return the cards of both seats."""
+    return pair[0] | pair[1]
+
+
+def _with(pair: _Pair, seat: jax.Array, cards: jax.Array) -> _Pair:
+    """Return a pair with cards added to a seat."""
+    return pair[0] | _if(seat == 0, cards), pair[1] | _if(seat == 1, cards)
 
 
 def _where(condition: jax.Array, one: State, other: State) -> State:

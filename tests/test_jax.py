@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,11 @@ def hands_of(batch: BatchGame) -> Any:
     """Who holds what, ``(num_games, 2, cards)``: the deal, where one begins."""
     masks = batch.states[:, k.every_seat(k.HANDS, 2)]
     return masks[:, :, None] >> np.arange(len(batch.rules.deck)) & 1 == 1
+
+
+def held(hands: Any, cards: int) -> Any:
+    """The hands of JAX in the form of ``hands_of``."""
+    return np.stack(hands, -1)[..., None] >> np.arange(cards, dtype=np.uint32) & 1 == 1
 
 
 def check_equal(state: Any, batch: BatchGame, over: Any) -> None:
@@ -89,6 +95,7 @@ def test_illegal_card_in_jax_ends_the_deal() -> None:
     state, step = jax.jit(jax.vmap(env.deal))(hands_of(batch)), jax.jit(jax.vmap(env.step))
     rows, last = np.arange(200), batch.rules.num_actions
     wrong = np.where(rows % 3 == 0, batch.masks().argmin(1), np.where(rows % 3 == 1, -1, last))
+    wrong[::8] = 32 + rows[::8]
     after = step(state, wrong)
     assert after.terminated.all()
     assert after.legal_action_mask.all()
@@ -156,13 +163,30 @@ def test_odd_jax_hands_are_refused(hands: Any) -> None:
 def test_key_deals_place_every_card_uniformly() -> None:
     env, deals = Hearts("two_player"), 4_000
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(1), deals))
-    hands = np.asarray(states._hands)
+    hands = held(states._hands, 28)
     assert (hands.sum(2) == 13).all()
     assert not hands.all(1).any()
     expected, sd = deals * 13 / 28, (deals * 13 / 28 * 15 / 28) ** 0.5
     assert (abs(hands.sum(0) - expected) < 4 * sd).all()
     assert not np.any(states.rewards)
     assert not np.any(states.terminated)
+
+
+def test_every_deal_in_jax_has_one_number() -> None:
+    env, counts = Hearts("micro"), (math.comb(8, 3), math.comb(5, 3))
+    numbers = np.indices(counts, np.uint32).reshape(2, -1)
+    deals = held(jax.jit(jax.vmap(env._hands_of, 1))(numbers), 8)
+    assert (deals.sum(2) == 3).all()
+    assert not deals.all(1).any()
+    assert len(np.unique(deals, axis=0)) == math.prod(counts)
+
+
+def test_decks_of_more_cards_than_bits_are_refused() -> None:
+    rules = Rules.preset("two_player").replace(
+        removed="2C 2D 2H 3C 3D 3H 4C 4D 4H 5C 5D 5H 2S 3S 4S"
+    )
+    with raises_hearts_error(RulesError, "rules", "37 cards", "BatchGame"):
+        Hearts(rules)
 
 
 def test_rules_unknown_to_jax_are_refused() -> None:
