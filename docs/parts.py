@@ -475,6 +475,8 @@ def reference_best() -> str:
                 for example, runs in recipes(budget).items()
                 if runs[game]
             }
+            if not reached:
+                continue  # this budget has begun with the other game
             best = max(reached, key=lambda one: sign * statistics.fmean(reached[one]))
             cells = [f"{name}, `{game}`", spread(reached[best], form), f"`{best}`"]
             rows.append([power(budget), *cells, len(reached[best])])

@@ -348,6 +348,39 @@ def test_reference_shows_recipe_of_one_game_last(results):
     assert below.endswith("| torch 2 | itself |  | +2.00 | 0.50 | 5,000 | , 1.0 | 0, 1 | 1 |")
 
 
+def test_reference_summary_adds_columns_of_each_budget(results):
+    (parts.DOCS / "results" / "reference").mkdir()
+    about = {"versions": {"torch": "2"}}
+    runs = [("a", "mini", 100_000), ("a", "two_player", 1_000_000), ("b", "two_player", 100_000)]
+    for seed, (example, rules, budget) in enumerate(runs):
+        final = {"margin": -1.0 - seed, "opponents": {"pro-v1": -2.0 - seed}}
+        final["exploitability"] = 0.5 if rules == "mini" else None
+        run = about | {"example": example, "rules": rules, "budget": budget, "seed": 0}
+        results(f"reference/{example}-{rules}-{budget}", run | {"final": final})
+    final = {"margin": 0.0, "exploitability": 0.25}
+    names = ("champion", "pro", "easy")
+    known = [
+        {"agent": name, "rules": rules, "final": final}
+        for name in names
+        for rules in ("two_player", "mini")
+    ]
+    results("baselines", {"baselines": known})
+    rows = parts.reference_summary().splitlines()
+    assert rows[0].endswith("| margin, 10^6 decisions | exploitability, 10^6 decisions |")
+    assert rows[-2:] == [
+        "| `a` | torch 2 |  | 0.50 | -2.00 |  |",
+        "| `b` | torch 2 | -3.00 |  |  |  |",
+    ]
+    best = [row.split(" | ")[2:4] for row in parts.reference_best().splitlines()[2:]]
+    assert best == [
+        ["-3.00", "`b`"],
+        ["-4.00", "`b`"],
+        ["0.50", "`a`"],
+        ["-2.00", "`a`"],
+        ["-3.00", "`a`"],
+    ]
+
+
 @pytest.mark.parametrize(("one_draw", "shown"), [(False, "2.230, exact"), (True, "")])
 def test_entry_that_varies_shows_exploitability_without_draws(entry, results, one_draw, shown):
     exact = entry["result"]["exploitability"] | {"one_draw": one_draw}
